@@ -1,0 +1,39 @@
+"""The one place that decides where tensors live and how many threads torch takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from geco_ray.errors import ResourceError, UserError
+
+if TYPE_CHECKING:
+    import torch
+
+
+def resolve_device(name: str = "auto") -> torch.device:
+    """Turn ``auto``, ``cpu``, ``cuda`` or ``cuda:N`` into a torch device.
+
+    ``auto`` takes the GPU that Ray (or ``CUDA_VISIBLE_DEVICES``) made visible to this process, else the CPU.
+
+    Raises:
+        UserError: the name is none of these.
+        ResourceError: a GPU is asked for by name and this process sees none.
+    """
+    import torch
+
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise UserError(f"unknown device {name!r}", expected="auto, cpu, cuda or cuda:N") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ResourceError(f"device {name!r} was asked for, but this process sees no GPU. Use --device cpu.")
+    return device
+
+
+def limit_threads(threads: int) -> None:
+    """Give torch ``threads`` CPU threads in this process; a slot of n CPUs must not start more than n."""
+    import torch
+
+    torch.set_num_threads(max(1, threads))

@@ -1,0 +1,87 @@
+"""Errors that a user can mend: one clear sentence with the place, what was found and the remedy.
+
+Anything that is not a :class:`GecoRayError` is a bug of ours and is shown with its traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class GecoRayError(Exception):
+    """Base of all errors that end a command with a message instead of a traceback."""
+
+    exit_code = 1
+
+
+class UserError(GecoRayError):
+    """Bad input: a grid, a name, a file. Exit code 2; nothing has been written when it is raised.
+
+    Args:
+        what: the fault, as one sentence without a full stop.
+        where: file, line or key, as the user knows it.
+        found: what stood there.
+        expected: what should have stood there.
+        remedy: what to do about it.
+    """
+
+    exit_code = 2
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        found: object = None,
+        expected: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        self.what, self.where, self.found, self.expected, self.remedy = what, where, found, expected, remedy
+        head = f"{where}: {what}" if where else what
+        details = []
+        if found is not None:
+            details.append(f"found {found!r}")
+        if expected is not None:
+            details.append(f"expected {expected}")
+        if details:
+            head += f" ({', '.join(details)})"
+        super().__init__(f"{head}. {remedy}" if remedy else f"{head}.")
+
+
+class ResourceError(GecoRayError):
+    """The machine or cluster can never satisfy a request. Exit code 3."""
+
+    exit_code = 3
+
+
+class LeaseError(GecoRayError):
+    """Another driver works on this run folder. Exit code 4."""
+
+    exit_code = 4
+
+
+class StorageError(GecoRayError):
+    """The run folder cannot be read or written. Exit code 5."""
+
+    exit_code = 5
+
+
+def simplify(name: str) -> str:
+    """Reduce a name to its letters and digits in lower case, so that ``BERT-C`` and ``bert_c`` meet."""
+    return "".join(ch for ch in name.casefold() if ch.isalnum())
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """The "did you mean" sentence for ``name``, or the list of all known names when nothing is close."""
+    names = list(known)
+    by_form = {simplify(candidate): candidate for candidate in names}
+    close = difflib.get_close_matches(simplify(name), list(by_form), n=2, cutoff=0.6)
+    if close:
+        return "Did you mean " + " or ".join(repr(by_form[form]) for form in close) + "?"
+    return "Known: " + ", ".join(names) + "."
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str], *, where: str | None = None) -> UserError:
+    """The error for a name that no registry holds."""
+    return UserError(f"unknown {kind} {name!r}", where=where, remedy=suggest(name, known))

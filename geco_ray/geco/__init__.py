@@ -1,0 +1,1 @@
+"""GECOBench as a plain library: no Ray, no ledger, no command line."""
