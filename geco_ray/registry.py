@@ -66,9 +66,7 @@ class Registry(Generic[T]):
         self._entries: dict[str, Entry[T]] = {}
         self._loaded = False
 
-    def register(
-        self, name: str, *, title: str | None = None, options: type[Options] = NoOptions
-    ) -> Callable[[T], T]:
+    def register(self, name: str, *, title: str | None = None, options: type[Options] = NoOptions) -> Callable[[T], T]:
         """Decorator: register the class or function below under ``name``.
 
         Raises:
