@@ -1,0 +1,153 @@
+"""From a grid to its cells. Pure planning: neither torch nor Ray is imported, and no model is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from geco_ray.cells import (
+    BaseCell,
+    Cell,
+    CounterfactualCell,
+    ExplainCell,
+    ScoreCell,
+    TrainCell,
+    ValidityCell,
+    VariantCell,
+)
+from geco_ray.config import CfeAxes, ComponentChoice, GecoAxes, Grid, refuse_twice
+from geco_ray.errors import UserError, unknown_name
+from geco_ray.gridfile import GridText, KeyPath
+from geco_ray.registry import Entry, Options, Registry
+
+STAGES = ("train", "explain", "score", "models", "counterfactuals", "validity")
+Chosen = tuple[Entry[Any], Options]
+
+
+def expand(grid: Grid, text: GridText, data_dir: Path | None = None) -> list[Cell]:
+    """All cells of a grid, each once, upstream cells before what hangs on them.
+
+    Raises:
+        UserError: an unknown data set, encoder, paradigm, method, family or option, with its place; a data file that
+            is needed to name the data and is not there.
+    """
+    cells: list[Cell] = []
+    if isinstance(axes := grid.axes("geco"), GecoAxes):
+        cells += _expand_geco(axes, text, data_dir)
+    if isinstance(axes := grid.axes("cfe"), CfeAxes):
+        cells += _expand_cfe(axes, text, data_dir)
+    unique: dict[str, Cell] = {}
+    for cell in cells:
+        unique.setdefault(cell.id, cell)
+    return sorted(unique.values(), key=lambda cell: STAGES.index(cell.stage))  # stable: grid order within a stage
+
+
+def _resolve(
+    registry: Registry[Any], choices: Iterable[ComponentChoice], path: KeyPath, text: GridText
+) -> list[Chosen]:
+    chosen = []
+    for number, choice in enumerate(choices):
+        where = f"{text.place((*path, number))}: {'.'.join(map(str, path))}"
+        entry = registry.get(choice.name, where=where)
+        try:
+            chosen.append((entry, entry.parse_options(choice.options)))
+        except UserError as error:
+            raise UserError(error.what, where=where, found=error.found, remedy=error.remedy) from None
+    refuse_twice(
+        [(entry.name, options.model_dump_json()) for entry, options in chosen], path, text, lambda value: value
+    )
+    return chosen
+
+
+def _known(names: Iterable[str], known: Callable[[], list[str]], kind: str, path: KeyPath, text: GridText) -> None:
+    everything = known()
+    for name in names:
+        if name not in everything:
+            raise unknown_name(kind, name, everything, where=f"{text.place(path)}: {'.'.join(map(str, path))}")
+
+
+def _expand_geco(axes: GecoAxes, text: GridText, data_dir: Path | None) -> Iterator[Cell]:
+    from geco_ray.geco.attribution.base import ATTRIBUTIONS
+    from geco_ray.geco.dataset import task_fingerprint, task_names
+    from geco_ray.geco.encoders import resolve_encoder
+    from geco_ray.geco.paradigms.base import PARADIGMS
+
+    _known(axes.datasets, lambda: task_names(data_dir), "data set", ("geco", "datasets"), text)
+    paradigms = _resolve(PARADIGMS, axes.paradigms, ("geco", "paradigms"), text)
+    methods = _resolve(ATTRIBUTIONS, axes.methods, ("geco", "methods"), text)
+    encoders = [resolve_encoder(name) for name in axes.encoders]
+    data = {name: task_fingerprint(name, data_dir) for name in axes.datasets}
+    for dataset, encoder, (paradigm, options), protocol in product(axes.datasets, encoders, paradigms, axes.protocol):
+        whole = paradigm.target.needs_encoder
+        for seed in axes.seeds if paradigm.target.seeded else (None,):
+            model = TrainCell(
+                dataset=dataset,
+                data=data[dataset],
+                encoder=encoder.name if whole else encoder.tokenizer_name,
+                encoder_fingerprint=encoder.fingerprint if whole else encoder.tokenizer_fingerprint,
+                paradigm=paradigm.name,
+                paradigm_options=options,
+                seed=seed,
+                protocol=protocol,
+                encoder_source=encoder.name,
+            )
+            yield model
+            for method, method_options in methods:
+                explained = ExplainCell(model, method.name, method_options, axes.sentences)
+                yield explained
+                yield ScoreCell(explained)
+
+
+def _expand_cfe(axes: CfeAxes, text: GridText, data_dir: Path | None) -> Iterator[Cell]:
+    from geco_ray.cfe.changes.base import FAMILIES
+    from geco_ray.cfe.datasets import dataset_fingerprint, dataset_names
+    from geco_ray.cfe.methods.base import METHODS
+
+    _known(axes.datasets, lambda: dataset_names(data_dir), "data set", ("cfe", "datasets"), text)
+    choices = [ComponentChoice(name=name) for name in axes.families]
+    families = [entry.name for entry, _ in _resolve(FAMILIES, choices, ("cfe", "families"), text)]
+    methods = _resolve(METHODS, axes.methods, ("cfe", "methods"), text)
+    _check_variants(axes, text)
+    for dataset, base_seed, seeding in product(axes.datasets, axes.base_seeds, axes.seeding):
+        base = BaseCell(dataset, dataset_fingerprint(dataset, data_dir), base_seed, seeding)
+        yield base
+        bank = {family: tuple(VariantCell(base, family, number) for number in axes.variants) for family in families}
+        for variants in bank.values():
+            yield from variants
+        for (method, options), protocol in product(methods, axes.protocol):
+            counterfactuals = CounterfactualCell(base, method.name, options, protocol)
+            yield counterfactuals
+            for family, variants in bank.items():
+                yield ValidityCell(counterfactuals, family, variants)
+
+
+def _check_variants(axes: CfeAxes, text: GridText) -> None:
+    from geco_ray.cfe.changes.base import VARIANTS_PER_FAMILY
+
+    beyond = [number for number in axes.variants if number >= VARIANTS_PER_FAMILY]
+    if beyond:
+        raise UserError(
+            f"variant {beyond[0]} does not exist",
+            where=f"{text.place(('cfe', 'variants'))}: cfe.variants",
+            expected=f"numbers from 0 to {VARIANTS_PER_FAMILY - 1}, or a count up to {VARIANTS_PER_FAMILY}",
+        )
+
+
+def packs(cells: Iterable[Cell], size: int) -> list[tuple[Cell, ...]]:
+    """Group cells that are computed together: one pack is one trial.
+
+    The base models of a data set train as one stack, and so do up to ``size`` variants of one family and base model.
+    Every other cell is a pack of its own. Packing changes no result.
+    """
+    groups: dict[tuple[Any, ...], list[Cell]] = {}
+    for cell in cells:
+        if isinstance(cell, BaseCell):
+            key: tuple[Any, ...] = (cell.KIND, cell.dataset, cell.seeding)
+        elif isinstance(cell, VariantCell):
+            key = (cell.KIND, cell.base.id, cell.family)
+        else:
+            key = (cell.id,)
+        groups.setdefault(key, []).append(cell)
+    return [tuple(group[i : i + size]) for group in groups.values() for i in range(0, len(group), size)]
