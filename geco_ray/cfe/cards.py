@@ -1,0 +1,164 @@
+"""Data set cards: what a table is, where it comes from and how it becomes a binary classification task.
+
+A card is a small, typed description. Four are built in; any other CSV becomes a data set with a card of its own
+(YAML, same keys). Importing this module needs neither torch nor scikit-learn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from pydantic import Field, ValidationError, model_validator
+
+from geco_ray.errors import UserError, suggest
+from geco_ray.registry import Options
+
+BETARCE = "https://raw.githubusercontent.com/istepka/betarce/f1e1b9892d3d0d055b117b88df7a2e32f296f7f2/data/"
+FICO_FORM = "https://community.fico.com/s/explainable-machine-learning-challenge"
+
+
+class Card(Options):
+    """Describes one table: source, label map, cleaning, constraints.
+
+    ``favourable`` lists the target values that become class 1. With ``adverse`` given, every other value is an
+    error; without it the target must have exactly one other value. ``immutable``, ``ranges`` (in the units of the
+    table) and ``integers`` are stated for the methods and reports that use them; the paper's protocol uses none.
+    ``features``, when given, fixes the order of the columns; else the order of the file (less ``drop``) holds.
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    title: str = ""
+    source: str = ""
+    licence: str = ""
+    terms: str | None = None
+    url: str | None = None
+    sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    file_names: tuple[str, ...] = ()
+    target: str
+    favourable: tuple[str, ...] = Field(min_length=1)
+    adverse: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    drop_rows_with_negative_values: bool = False
+    integers: tuple[str, ...] = ()
+    immutable: tuple[str, ...] = ()
+    ranges: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    rows: int | None = None
+    favourable_rows: int | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Card:
+        both = set(self.favourable) & set(self.adverse)
+        if both:
+            raise ValueError(f"{sorted(both)} stand under favourable and under adverse")
+        if self.target in self.drop or self.target in self.features:
+            raise ValueError(f"the target {self.target!r} cannot be dropped or be a feature")
+        if len(set(self.features)) != len(self.features):
+            raise ValueError("a feature is listed twice")
+        for feature, (low, high) in self.ranges.items():
+            if not low < high:
+                raise ValueError(f"the range of {feature!r} is empty")
+        return self
+
+    def candidates(self, data_dir: Path) -> list[Path]:
+        """Where the file may lie under ``data_dir``, in the order it is looked for."""
+        names = (f"{self.name}.csv", *self.file_names)
+        return [folder / name for folder in (data_dir / "tabular", data_dir) for name in names]
+
+    def digest(self) -> str:
+        """Hash of what decides the data; titles, sources and constraints do not."""
+        told = {"title", "source", "licence", "terms", "url", "file_names", "integers", "immutable", "ranges"}
+        text = json.dumps(self.model_dump(mode="json", exclude=told), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+BUILT_IN: dict[str, Card] = {
+    card.name: card
+    for card in (
+        Card(
+            name="breast_cancer",
+            title="Breast Cancer",
+            source="scikit-learn's copy of Breast Cancer Wisconsin (Diagnostic), UCI data set 17",
+            licence="CC BY 4.0",
+            # Of scikit-learn's arrays (features as little-endian float64, then targets as int64), not of a file.
+            sha256="25e2eb7b7a8745b1bde5ba18bc4969983d2e2f403291ecd5bde4a29ef30c3859",
+            target="target",
+            favourable=("1",),
+            adverse=("0",),
+            rows=569,
+            favourable_rows=357,
+        ),
+        Card(
+            name="diabetes",
+            title="Diabetes",
+            source="Pima Indians Diabetes (NIDDK), the copy in the BetaRCE repository",
+            licence="CC0 1.0 (as published on Kaggle)",
+            url=BETARCE + "diabetes.csv",
+            sha256="d765aa828a47e8d3ba2f4de925891be77803fd0e9568d7c213cdf10c8e83d0b2",
+            target="Outcome",
+            favourable=("0",),
+            adverse=("1",),
+            integers=("Pregnancies", "Glucose", "BloodPressure", "SkinThickness", "Insulin", "Age"),
+            rows=768,
+            favourable_rows=500,
+        ),
+        Card(
+            name="wine_quality",
+            title="Wine Quality",
+            source="UCI data set 186, red and white wines in one table, the copy in the BetaRCE repository",
+            licence="CC BY 4.0",
+            url=BETARCE + "wine_quality.csv",
+            sha256="1e3ee93e992137e52e90df6374ee01eec07e62a621d0c05567e4c310fd1408a3",
+            target="quality",
+            favourable=("True",),
+            adverse=("False",),
+            rows=6497,
+            favourable_rows=4113,
+        ),
+        Card(
+            name="heloc",
+            title="HELOC",
+            source="FICO Explainable Machine Learning Challenge, the copy in the BetaRCE repository",
+            licence="FICO's terms: its users fill in a form first",
+            terms=f"FICO asks everyone who uses HELOC to fill in the form at {FICO_FORM}",
+            url=BETARCE + "fico.csv",
+            sha256="e5a914f742ad7f8472c5417902ec06b321ebc5de1d68ec13f136d62c87a7fbf3",
+            file_names=("fico.csv",),
+            target="RiskPerformance",
+            favourable=("Good",),
+            adverse=("Bad",),
+            drop=("MSinceMostRecentDelq", "MSinceMostRecentInqexcl7days", "NetFractionInstallBurden"),
+            drop_rows_with_negative_values=True,
+            rows=8291,
+            favourable_rows=4040,
+        ),
+    )
+}
+
+
+def read_card(path: Path) -> Card:
+    """Read a card from a YAML file.
+
+    Raises:
+        UserError: not YAML, an unknown key, a value of the wrong type; the file and the key are named.
+    """
+    import yaml
+
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"the card cannot be read: {error}", where=str(path)) from None
+    if not isinstance(given, dict):
+        raise UserError("a card is a mapping of keys to values", where=str(path), remedy="See docs/datasets.md.")
+    for key in ("favourable", "adverse"):
+        if isinstance(given.get(key), list):  # YAML reads 0 and true as numbers and booleans; the table holds text
+            given[key] = [str(value) for value in given[key]]
+    try:
+        return Card.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"]) or "card"
+        remedy = suggest(key, Card.model_fields) if first["type"] == "extra_forbidden" else None
+        raise UserError(f"key {key!r}: {first['msg']}", where=str(path), remedy=remedy) from None

@@ -1,0 +1,166 @@
+"""The benchmark's classifier: a ReLU network with one logit, held as plain float32 arrays.
+
+A model is data, not a framework object: it hashes, stores and travels as bytes, and gives a torch view on a device
+where gradients are wanted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from geco_ray.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import torch
+
+HIDDEN = (32, 32)
+
+
+@dataclass(frozen=True, eq=False)
+class Mlp:
+    """Weights float32 (out, in) and biases float32 (out,) of each layer in forward order; the last layer has one unit.
+
+    Inputs are standardised rows (n, d) of any float type and are cast to float32. Favourable means p >= 0.5.
+    """
+
+    weights: tuple[npt.NDArray[np.float32], ...]
+    biases: tuple[npt.NDArray[np.float32], ...]
+
+    def __post_init__(self) -> None:
+        if len(self.weights) != len(self.biases) or not self.weights:
+            raise ValueError("a network has one bias for each weight matrix")
+        width = self.weights[0].shape[1]
+        for weight, bias in zip(self.weights, self.biases, strict=True):
+            if weight.ndim != 2 or weight.shape[1] != width or bias.shape != weight.shape[:1]:
+                raise ValueError(f"layer shapes do not fit: {weight.shape} after width {width}, bias {bias.shape}")
+            if weight.dtype != np.float32 or bias.dtype != np.float32:
+                raise ValueError("weights and biases are float32")
+            weight.flags.writeable = bias.flags.writeable = False  # a frozen model whose arrays change is none
+            width = weight.shape[0]
+        if width != 1:
+            raise ValueError("the last layer has one unit, the logit of the favourable class")
+
+    @property
+    def inputs(self) -> int:
+        """Number of features d."""
+        return int(self.weights[0].shape[1])
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """Widths of the hidden layers."""
+        return tuple(int(weight.shape[0]) for weight in self.weights[:-1])
+
+    def logit(self, x: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
+        """Logits float32 (n,) of rows (n, d)."""
+        h = np.asarray(x, dtype=np.float32)
+        if h.ndim != 2 or h.shape[1] != self.inputs:
+            raise ValueError(f"expected rows of {self.inputs} features, got shape {h.shape}")
+        last = len(self.weights) - 1
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            h = h @ weight.T + bias
+            if layer < last:
+                h = np.maximum(h, np.float32(0))
+        return h[:, 0]
+
+    def probability(self, x: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
+        """Probability of the favourable class, float32 (n,)."""
+        return sigmoid(self.logit(x))
+
+    def favourable(self, x: npt.NDArray[np.floating]) -> npt.NDArray[np.bool_]:
+        """Whether each row is decided favourably (p >= 0.5), bool (n,)."""
+        return np.asarray(self.probability(x) >= np.float32(0.5))
+
+    def on(self, device: torch.device | str) -> TorchMlp:
+        """The same network as torch tensors on ``device``; differentiable in its input, its weights are constants."""
+        import torch
+
+        def tensors(arrays: Sequence[npt.NDArray[np.float32]]) -> tuple[torch.Tensor, ...]:
+            return tuple(torch.tensor(array, device=device) for array in arrays)
+
+        return TorchMlp(tensors(self.weights), tensors(self.biases))
+
+    def to_bytes(self) -> bytes:
+        """The model in safetensors format; equal models give equal bytes."""
+        from safetensors.numpy import save
+
+        tensors = {}
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            tensors[f"{layer}.weight"], tensors[f"{layer}.bias"] = weight, bias
+        return bytes(save(tensors))
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Mlp:
+        """Read what :meth:`to_bytes` wrote.
+
+        Raises:
+            UserError: the bytes are no such model.
+        """
+        from safetensors import SafetensorError
+        from safetensors.numpy import load
+
+        try:
+            tensors = load(data)
+            layers = range(len(tensors) // 2)
+            weights = tuple(tensors[f"{layer}.weight"] for layer in layers)
+            return Mlp(weights, tuple(tensors[f"{layer}.bias"] for layer in layers))
+        except (SafetensorError, KeyError, ValueError, AttributeError) as error:
+            raise UserError(f"the stored weights are not a model of ours: {error}") from None
+
+    def digest(self) -> str:
+        """SHA-256 of the weights."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
+
+    @staticmethod
+    def initial(inputs: int, hidden: Sequence[int] = HIDDEN, *, seed: int) -> Mlp:
+        """An untrained network with torch's default initialisation of ``nn.Linear`` under ``seed``.
+
+        The paper seeds torch's global generator and creates the layers in forward order; the global state is put back.
+        """
+        import torch
+
+        widths = [inputs, *hidden, 1]
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            layers = [torch.nn.Linear(fan_in, fan_out) for fan_in, fan_out in itertools.pairwise(widths)]
+        return Mlp(
+            tuple(layer.weight.detach().numpy().copy() for layer in layers),
+            tuple(layer.bias.detach().numpy().copy() for layer in layers),
+        )
+
+
+class TorchMlp:
+    """A network's torch view: rows (..., d) in, logits or probabilities (...) out, differentiable in the rows."""
+
+    def __init__(self, weights: tuple[torch.Tensor, ...], biases: tuple[torch.Tensor, ...]) -> None:
+        self.weights, self.biases = weights, biases
+
+    def logit(self, x: torch.Tensor) -> torch.Tensor:
+        """Logits (...) of rows (..., d); ``x`` is cast to float32."""
+        import torch
+
+        h = x.to(torch.float32)
+        last = len(self.weights) - 1
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            h = torch.nn.functional.linear(h, weight, bias)
+            if layer < last:
+                h = torch.relu(h)
+        return h.squeeze(-1)
+
+    def probability(self, x: torch.Tensor) -> torch.Tensor:
+        """Probability of the favourable class (...)."""
+        import torch
+
+        return torch.sigmoid(self.logit(x))
+
+
+def sigmoid(z: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Logistic function in float32, without overflow for large negative logits."""
+    e = np.exp(-np.abs(z))
+    return np.where(z >= 0, np.float32(1) / (np.float32(1) + e), e / (np.float32(1) + e)).astype(np.float32)
