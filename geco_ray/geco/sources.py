@@ -20,7 +20,7 @@ REPOSITORY = "braindatalab/gecobench"
 COMMIT = "f0907c69d95353016556a6cbd0c5fcaa76392ed9"
 SPLITS = ("train", "test")
 GECO_TASKS = ("binary_gender_all", "binary_gender_subj", "non_binary_gender_all", "non_binary_gender_subj")
-DATA_ENV, CACHE_ENV = "GECO_RAY_DATA", "GECO_RAY_CACHE"
+DATA_ENV = "GECO_RAY_DATA"
 DOWNLOAD_COMMAND = "geco-ray data download"
 
 SHA256: Mapping[tuple[str, str], str] = MappingProxyType(
@@ -44,10 +44,10 @@ def file_url(task: str, split: str) -> str:
 
 
 def cache_dir() -> Path:
-    """The folder for downloads: ``$GECO_RAY_CACHE``, else ``geco_ray`` in the user's cache folder."""
-    if given := os.environ.get(CACHE_ENV):
-        return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "geco_ray"
+    """The folder for downloads, see :func:`geco_ray.download.cache_folder`."""
+    from geco_ray.download import cache_folder
+
+    return cache_folder()
 
 
 def data_roots(data_dir: Path | None) -> list[Path]:
@@ -77,6 +77,8 @@ def user_tasks(data_dir: Path | None) -> list[str]:
 def find_files(task: str, data_dir: Path | None, known: Iterable[str]) -> dict[str, Path]:
     """Paths of a task's ``train.jsonl`` and ``test.jsonl``, keyed by split.
 
+    A GECO task that is in no folder is downloaded into the cache, unless ``data_dir`` is given.
+
     Args:
         task: a GECO name, or the name of a folder of the user's own.
         data_dir: the folder to search, see :func:`data_roots`.
@@ -89,6 +91,8 @@ def find_files(task: str, data_dir: Path | None, known: Iterable[str]) -> dict[s
         raise UserError(f"{task!r} cannot be the name of a dataset", expected="letters, digits, '_', '-', '.'")
     looked = candidate_folders(task, data_dir)
     folder = next((folder for folder in looked if folder.is_dir()), None)
+    if task in GECO_TASKS and data_dir is None and (folder is None or cache_dir() in folder.parents):
+        return _downloaded(task, looked)
     how = f"Get it with `{DOWNLOAD_COMMAND}`, or name a folder that has it with --data-dir."
     if folder is None:
         places = "looked for " + ", ".join(str(path) for path in looked)
@@ -104,6 +108,23 @@ def find_files(task: str, data_dir: Path | None, known: Iterable[str]) -> dict[s
             )
             raise UserError(f"dataset {task!r} lacks a file", where=str(path), remedy=remedy)
     return files
+
+
+def _downloaded(task: str, looked: Iterable[Path]) -> dict[str, Path]:
+    from geco_ray.download import DownloadError
+    from geco_ray.geco.remote import fetch_task
+
+    try:
+        return fetch_task(task)
+    except DownloadError as error:
+        places = ", ".join(str(path) for path in looked)
+        raise UserError(
+            f"dataset {task!r} cannot be had, looked for {places}; {error.what}",
+            where=error.where,
+            found=error.found,
+            expected=error.expected,
+            remedy=f"{error.remedy or ''} Or name a folder that has it with --data-dir.".strip(),
+        ) from error
 
 
 def verify(task: str, split: str, path: Path, data: bytes) -> str:
