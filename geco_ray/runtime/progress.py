@@ -1,0 +1,63 @@
+"""One bar on a terminal; on a pipe, a line a minute. A failed cell is told when it fails, in one line."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from geco_ray.work.base import Outcome
+
+_SECONDS_BETWEEN_LINES = 60.0
+
+
+class RunProgress:
+    """Counts outcomes over all stages of a run. Use as a context manager."""
+
+    def __init__(self, total: int, console: Console, *, quiet: bool = False) -> None:
+        self.total, self.done, self.failed = total, 0, 0
+        self._console, self._quiet = console, quiet
+        self._stage = ""
+        self._last_line = time.monotonic()
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        if console.is_terminal and not quiet:
+            self._bar = Progress(
+                TextColumn("{task.description:<16}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+                console=console,
+            )
+
+    def __enter__(self) -> RunProgress:
+        if self._bar is not None:
+            self._bar.start()
+            self._task = self._bar.add_task("starting", total=self.total)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def stage(self, name: str) -> None:
+        """Say which stage runs now."""
+        self._stage = name
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, description=name)
+
+    def report(self, outcome: Outcome) -> None:
+        """Count one cell."""
+        self.done += 1
+        if outcome.error is not None:
+            self.failed += 1
+            self._console.print(f"[red]failed[/red] {outcome.title}: {outcome.error}", highlight=False, soft_wrap=True)
+        if self._bar is not None and self._task is not None:
+            self._bar.advance(self._task)
+        elif not self._quiet and time.monotonic() - self._last_line > _SECONDS_BETWEEN_LINES:
+            self._last_line = time.monotonic()
+            self._console.print(f"{self._stage}: {self.done} of {self.total} cells", highlight=False)

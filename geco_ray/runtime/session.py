@@ -1,0 +1,109 @@
+"""Starting Ray quietly and ending all of it: no process, actor or shared-memory file outlives a run."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from geco_ray.config import RunSettings
+from geco_ray.errors import ResourceError
+
+_CONNECT_SECONDS = 60
+_QUIET = {
+    "RAY_AIR_NEW_OUTPUT": "0",
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # five files per trial and half of the driver's time, for logs we keep
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Tune would swallow Ctrl-C and report success
+    "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
+    "RAY_CHDIR_TO_TRIAL_DIR": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DEDUP_LOGS": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_ENABLE_METRICS_COLLECTION": "0",
+    "RAY_TRAIN_ENABLE_V2_MIGRATION_WARNINGS": "0",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+
+
+@contextlib.contextmanager
+def ray_session(settings: RunSettings) -> Iterator[dict[str, float]]:
+    """A Ray that belongs to this run (or a connection to the cluster at ``settings.address``).
+
+    Yields:
+        The resources of the whole cluster, such as ``{"CPU": 2.0, "GPU": 1.0}``.
+
+    Raises:
+        ResourceError: no cluster answers at the address.
+    """
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    address = settings.address or os.environ.get("RAY_ADDRESS")
+    local = address in (None, "", "local")
+    if not local and (Path.home() / ".ray" / "auth_token").is_file():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+    import ray
+
+    logging.getLogger("ray").setLevel(logging.CRITICAL)
+    folder = _short_temporary_folder() if local else None
+    try:
+        if local:
+            _start_local(settings, str(folder))
+        else:
+            _connect(str(address))
+        yield {name: float(value) for name, value in ray.cluster_resources().items()}
+    finally:
+        ray.shutdown()
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _short_temporary_folder() -> Path:
+    """Ray puts sockets below it, and the path of a socket has at most 107 bytes."""
+    base = tempfile.gettempdir()
+    return Path(tempfile.mkdtemp(prefix="gr-", dir=base if len(base) < 30 else "/tmp"))
+
+
+def _start_local(settings: RunSettings, folder: str) -> None:
+    import ray
+
+    options: dict[str, Any] = {"num_cpus": settings.cpus or os.cpu_count() or 1}
+    if settings.gpus is not None:
+        options["num_gpus"] = settings.gpus
+    ray.init(
+        address="local",
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level=logging.CRITICAL,
+        object_store_memory=256 * 1024**2,  # cells travel by id, results go to the ledger: little passes through it
+        _temp_dir=folder,
+        **options,
+    )
+
+
+def _connect(address: str) -> None:
+    """Connect with a limit on the wait, which ``ray.init`` itself does not have."""
+    import ray
+
+    failure: list[BaseException] = []
+
+    def connect() -> None:
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=connect, daemon=True)
+    thread.start()
+    thread.join(_CONNECT_SECONDS)
+    if thread.is_alive() or failure:
+        reason = f"{failure[0]}" if failure else f"no answer within {_CONNECT_SECONDS} s"
+        raise ResourceError(
+            f"cannot connect to the Ray cluster at {address!r} ({reason}). Check --address, and that this machine holds "
+            "the cluster's ~/.ray/auth_token."
+        )

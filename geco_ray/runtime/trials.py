@@ -1,0 +1,128 @@
+"""Training-like cells as Ray Tune trials: one trial per pack, each committing its own cells to the ledger.
+
+Tune schedules; it is never asked what is done. Its own restore loses finished trials when the driver is killed, and
+runs one trial without a configuration when its state file is damaged, so the ledger decides and every run gets a fresh
+experiment in a temporary folder.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from geco_ray.cells import Cell
+from geco_ray.errors import StorageError
+from geco_ray.work.base import Outcome, Workplace, run_pack
+
+Report = Callable[[Outcome], None]
+_RETRIES_OF_A_DEAD_WORKER = 2
+
+
+def _trainable() -> Any:
+    from ray import tune
+
+    class PackTrial(tune.Trainable):  # type: ignore[misc]
+        """One pack of cells. With ``reuse_actors`` the process serves pack after pack."""
+
+        def setup(self, config: dict[str, Any], packs: Any = None, place: Any = None) -> None:
+            from geco_ray.device import limit_threads
+
+            self._packs, self._place, self._number = packs, place, config["pack"]
+            limit_threads(place.threads)
+
+        def step(self) -> dict[str, Any]:
+            try:
+                outcomes = run_pack(self._packs[self._number], self._place)
+            except StorageError as error:
+                return {"done": True, "storage": str(error), "outcomes": []}
+            return {"done": True, "storage": None, "outcomes": [asdict(outcome) for outcome in outcomes]}
+
+        def reset_config(self, new_config: dict[str, Any]) -> bool:
+            self._number = new_config["pack"]
+            return True
+
+        def save_checkpoint(self, checkpoint_dir: str) -> None:
+            """Nothing: the ledger holds all that is finished."""
+
+        def load_checkpoint(self, checkpoint: Any) -> None:
+            """Nothing, see :meth:`save_checkpoint`."""
+
+    return PackTrial
+
+
+class _Desk:
+    """Where the driver's Tune callback hands its results in; Tune pickles callbacks, so it can't hold them itself."""
+
+    report: Report | None = None
+    storage_error: str | None = None
+
+
+def _listener() -> Any:
+    from ray import tune
+
+    class Listener(tune.Callback):  # type: ignore[misc]
+        def on_trial_result(self, iteration: int, trials: Any, trial: Any, result: dict[str, Any], **info: Any) -> None:
+            _Desk.storage_error = _Desk.storage_error or result.get("storage")
+            for outcome in result.get("outcomes", []):
+                if _Desk.report is not None:
+                    _Desk.report(Outcome(**outcome))
+
+    return Listener()
+
+
+def _stop_on_storage_error() -> Any:
+    from ray import tune
+
+    class Stop(tune.Stopper):  # type: ignore[misc]
+        def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
+            return bool(result.get("done"))
+
+        def stop_all(self) -> bool:
+            return _Desk.storage_error is not None
+
+    return Stop()
+
+
+def run_trials(packs: Sequence[tuple[Cell, ...]], place: Workplace, gpus: float, report: Report) -> int:
+    """Run every pack as one trial and report each cell's outcome as it comes.
+
+    Args:
+        packs: cells computed together. gpus: GPUs of one trial, may be a fraction.
+    Returns:
+        The number of trials.
+    Raises:
+        StorageError: a worker could not write the ledger; the trials still waiting are not started.
+    """
+    from ray import tune
+
+    folder = tempfile.mkdtemp(prefix="gr-tune-")
+    _Desk.report, _Desk.storage_error = report, None
+    trainable = tune.with_parameters(_trainable(), packs=list(packs), place=place)
+    tuner = tune.Tuner(
+        tune.with_resources(trainable, {"cpu": 1, "gpu": gpus}),
+        param_space={"pack": tune.grid_search(list(range(len(packs))))},
+        tune_config=tune.TuneConfig(
+            # A fresh process per trial frees GPU memory for certain; on CPUs it would cost seconds per trial.
+            reuse_actors=gpus == 0,
+            trial_dirname_creator=lambda trial: str(trial.trial_id),
+        ),
+        run_config=tune.RunConfig(
+            name="packs",
+            storage_path=folder,
+            verbose=0,
+            callbacks=[_listener()],
+            stop=_stop_on_storage_error(),
+            failure_config=tune.FailureConfig(max_failures=_RETRIES_OF_A_DEAD_WORKER),
+        ),
+    )
+    try:
+        results = tuner.fit()
+    finally:
+        _Desk.report = None
+        shutil.rmtree(folder, ignore_errors=True)
+    if _Desk.storage_error:
+        raise StorageError(_Desk.storage_error)
+    return len(results)
