@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from geco_ray import __version__
 from geco_ray.cells import Cell
@@ -163,7 +164,7 @@ def status(
 
     out.print(plan_table(rows))
     for title, error in failures.items():
-        out.print(f"[red]failed[/red] {title}: {error}", highlight=False, soft_wrap=True)
+        out.print(f"[red]failed[/red] {escape(f'{title}: {error}')}", highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -202,7 +203,7 @@ def check(
     else:
         out.print(f"{whole} cells whole, {len(wrong)} damaged in {ledger.root}")
         for item in wrong:
-            out.print(f"{item['stage']} {item['id']}: {item['problem']}", highlight=False, soft_wrap=True)
+            out.print(escape(f"{item['stage']} {item['id']}: {item['problem']}"), highlight=False, soft_wrap=True)
         if wrong and not repair:
             out.print("`geco-ray check --repair` sets them aside; the next run repeats them.")
     if wrong and not repair:
@@ -254,7 +255,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         app(words, prog_name="geco-ray", standalone_mode=True)
     except GecoRayError as error:
-        err.print(f"[red]error:[/red] {error}", highlight=False, soft_wrap=True, markup=True)
+        err.print(f"[red]error:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         err.print("Stopped. Finished cells are kept; the same command again does what is left.")

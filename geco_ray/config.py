@@ -24,11 +24,13 @@ class _Strict(BaseModel):
 
 
 def _one_or_many(value: Any) -> Any:
-    return value if isinstance(value, list) else [value]
+    return tuple(value) if isinstance(value, list) else (value,)
 
 
 def _count_or_list(value: Any) -> Any:
-    return list(range(value)) if isinstance(value, int) and not isinstance(value, bool) and value > 0 else value
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return tuple(range(value))
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _named(value: Any) -> Any:
@@ -52,6 +54,7 @@ Protocol = Literal["paper", "corrected"]
 Seeding = Literal["paper", "independent"]
 Count = Annotated[int, Field(ge=1)]
 Natural = Annotated[int, Field(ge=0)]
+Numbers = Annotated[tuple[Natural, ...], BeforeValidator(_count_or_list), Field(min_length=1)]  # 3 is 0, 1, 2
 
 
 class GecoAxes(_Strict):
@@ -60,7 +63,7 @@ class GecoAxes(_Strict):
     datasets: Axis[str]
     encoders: Axis[str]
     paradigms: Axis[Component]
-    seeds: Axis[Natural]
+    seeds: Numbers
     methods: Axis[Component]
     protocol: Axis[Protocol]
     sentences: Count | None = None
@@ -72,7 +75,7 @@ class CfeAxes(_Strict):
     datasets: Axis[str]
     base_seeds: Axis[Natural]
     families: Axis[str]
-    variants: Annotated[tuple[Natural, ...], BeforeValidator(_count_or_list), Field(min_length=1)]
+    variants: Numbers
     methods: Axis[Component]
     protocol: Axis[Protocol]
     seeding: Axis[Seeding]

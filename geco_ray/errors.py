@@ -48,6 +48,11 @@ class UserError(GecoRayError):
             head += f" ({', '.join(details)})"
         super().__init__(f"{head}. {remedy}" if remedy else f"{head}.")
 
+    def at(self, where: str) -> UserError:
+        """The same fault, told with the place in the grid or command that led to it."""
+        place = f"{where}: {self.where}" if self.where else where
+        return UserError(self.what, where=place, found=self.found, expected=self.expected, remedy=self.remedy)
+
 
 class ResourceError(GecoRayError):
     """The machine or cluster can never satisfy a request. Exit code 3."""

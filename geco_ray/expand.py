@@ -54,7 +54,7 @@ def _resolve(
         try:
             chosen.append((entry, entry.parse_options(choice.options)))
         except UserError as error:
-            raise UserError(error.what, where=where, found=error.found, remedy=error.remedy) from None
+            raise error.at(where) from None
     refuse_twice(
         [(entry.name, options.model_dump_json()) for entry, options in chosen], path, text, lambda value: value
     )
@@ -77,16 +77,23 @@ def _expand_geco(axes: GecoAxes, text: GridText, data_dir: Path | None) -> Itera
     _known(axes.datasets, lambda: task_names(data_dir), "data set", ("geco", "datasets"), text)
     paradigms = _resolve(PARADIGMS, axes.paradigms, ("geco", "paradigms"), text)
     methods = _resolve(ATTRIBUTIONS, axes.methods, ("geco", "methods"), text)
-    encoders = [resolve_encoder(name) for name in axes.encoders]
+    encoders = []
+    for number, name in enumerate(axes.encoders):
+        try:
+            encoders.append(resolve_encoder(name))
+        except UserError as error:
+            raise error.at(f"{text.place(('geco', 'encoders', number))}: geco.encoders") from None
     data = {name: task_fingerprint(name, data_dir) for name in axes.datasets}
     for dataset, encoder, (paradigm, options), protocol in product(axes.datasets, encoders, paradigms, axes.protocol):
-        whole = paradigm.target.needs_encoder
-        for seed in axes.seeds if paradigm.target.seeded else (None,):
+        whole = paradigm.target.depends_on == "encoder"
+        fingerprint = paradigm.target.fingerprint(encoder)
+        for seed in axes.seeds if paradigm.target.repeated else (None,):
             model = TrainCell(
                 dataset=dataset,
                 data=data[dataset],
-                encoder=encoder.name if whole else encoder.tokenizer_name,
-                encoder_fingerprint=encoder.fingerprint if whole else encoder.tokenizer_fingerprint,
+                # A paradigm that uses the tokenizer alone gives one model for all encoders that share it.
+                encoder=encoder.name if whole else f"tokenizer {fingerprint[:8]}",
+                encoder_fingerprint=fingerprint,
                 paradigm=paradigm.name,
                 paradigm_options=options,
                 seed=seed,

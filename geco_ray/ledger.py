@@ -217,6 +217,17 @@ class Ledger:
         except (OSError, DamagedCell):
             return None
 
+    def require(self, cell: Cell) -> Record:
+        """The record of a cell that another one is computed from.
+
+        Raises:
+            DamagedCell: it is not done, or its record is unreadable.
+        """
+        record = self.get(cell)
+        if record is None:
+            raise DamagedCell(f"{cell.title} ({cell.id}) is not in {self.root}. Run the same command again.")
+        return record
+
     def fail(self, cell: Cell, error: BaseException) -> None:
         """Note a failed attempt; it is removed when the cell succeeds."""
         path = f"failures/{cell.stage}/{cell.id}.json"
