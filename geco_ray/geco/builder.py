@@ -150,7 +150,8 @@ def dump_rows(rows: Sequence[Row]) -> str:
                 "gender": row.gender,
                 "target": row.target,
                 "sentence_idx": row.sentence_idx,
-            }
+            },
+            ensure_ascii=False,
         )
         for row in rows
     ]

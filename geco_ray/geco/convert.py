@@ -7,14 +7,14 @@ by hand are missing, so the released files stay the source of truth.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from geco_ray.errors import UserError
 from geco_ray.geco.builder import build_variants, truth_mask
-from geco_ray.geco.dataset import LABELS, Task
+from geco_ray.geco.dataset import LABELS, Row, Task
 from geco_ray.geco.labelling import VERSIONS, Label, Labelling, Sentence
 from geco_ray.geco.neutral import NeutralRules
 from geco_ray.geco.rows import read_bytes
@@ -78,8 +78,10 @@ class Agreement:
         identical: those whose every word is the same.
         words: words of the released rows that have a built word at their position.
         equal_words: words that are the same.
-        turned: positions at which the release differs from its own male or female row or the built row does.
+        turned: positions at which the released rows of a sentence differ among themselves or from the built word.
         equal_turned: those at which built and released word are the same.
+        faithful: sentences whose male and female words are built as released, so that only the rules can differ.
+        faithful_identical: those that are identical.
     """
 
     sentences: int
@@ -88,6 +90,8 @@ class Agreement:
     equal_words: int
     turned: int
     equal_turned: int
+    faithful: int
+    faithful_identical: int
 
     @property
     def turned_share(self) -> float | None:
@@ -109,13 +113,14 @@ def compare_variants(
     """
     released = _by_sentence(task)
     classes = LABELS if name == "neutral" else LABELS[:2]
-    counts = [0] * 6
+    counts = [0] * 8
     for sentence in labelling.sentences:
         if sentence.id not in released:
             continue
         rows = released[sentence.id]
         target = rows[name]
-        built = build_variants(sentence, version, classes, rules=rules)[classes.index(name)]
+        variants = dict(zip(classes, build_variants(sentence, version, classes, rules=rules), strict=True))
+        built = variants[name]
         pairs = list(zip(target, built, strict=False))
         turned = [pair for pair, *forms in zip(pairs, *rows.values(), strict=False) if len({*forms, pair[1]}) > 1]
         counts[0] += 1
@@ -124,6 +129,9 @@ def compare_variants(
         counts[3] += sum(a == b for a, b in pairs)
         counts[4] += len(turned)
         counts[5] += sum(a == b for a, b in turned)
+        faithful = all(variants[label] == rows[label] for label in LABELS[:2])
+        counts[6] += faithful
+        counts[7] += faithful and target == built
     return Agreement(*counts)
 
 
@@ -136,15 +144,19 @@ def compare_masks(labelling: Labelling, task: Task, version: str) -> int:
     )
 
 
-def mask_mismatches(task: Task) -> set[int]:
-    """Source sentences of a released task whose mask is not what the mask rule gives for their own variants."""
-    masks: dict[int, set[tuple[int, ...]]] = {}
-    for row in (*task.train, *task.test):
-        masks.setdefault(row.sentence_idx, set()).add(row.truth)
+def mask_mismatches(rows: Sequence[Row]) -> set[int]:
+    """Source sentences whose mask is not what the mask rule gives for their own variants.
+
+    Args:
+        rows: rows of one or both splits of one task, as they stand in the files or repaired.
+    """
+    variants: dict[int, list[Row]] = {}
+    for row in rows:
+        variants.setdefault(row.sentence_idx, []).append(row)
     found = set()
-    for number, rows in _by_sentence(task).items():
-        lengths = {len(words) for words in rows.values()}
-        if len(lengths) > 1 or masks[number] != {truth_mask(list(rows.values()))}:
+    for number, group in variants.items():
+        words = [row.words for row in group]
+        if len({len(text) for text in words}) > 1 or {row.truth for row in group} != {truth_mask(words)}:
             found.add(number)
     return found
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from geco_ray.errors import UserError
@@ -97,14 +98,14 @@ def read_json_lines(text: str, name: str) -> Iterator[tuple[int, Any]]:
         if not line.strip():
             raise UserError("the line is blank", where=where, remedy="Delete it.")
         try:
-            yield number, json.loads(line, object_pairs_hook=lambda pairs, where=where: _table(pairs, where))
+            yield number, json.loads(line, object_pairs_hook=partial(_table, where))
         except json.JSONDecodeError as error:
             raise UserError(f"invalid JSON at column {error.colno}: {error.msg}", where=where) from None
         except RecursionError:
             raise UserError("invalid JSON: nested too deeply", where=where) from None
 
 
-def _table(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
+def _table(where: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for key, value in pairs:
         if key in table:
