@@ -1,0 +1,166 @@
+"""Tables of the counterfactual benchmark: what a method achieves on its own model and after the model has changed.
+
+With Q requests, G answers, V answers that the base model accepts, and every variant of the base model asked about
+each of the V (P pairs, of which K accept): coverage = G/Q, base validity = V/G, empirical robustness = K/P,
+end-to-end robustness = K/(Q x variants), distance = mean over the V of the scaled L1 distance. A ratio whose
+denominator is 0 is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from analysis.aggregate import over_seeds, ratio, seed_values
+from analysis.intervals import bootstrap
+from analysis.load import Frames
+
+GROUP = ("dataset", "method", "protocol", "seeding", "settings")
+RATES = ("coverage", "base_validity", "robustness", "end_to_end")
+EXTRAS = ("valid_share", "conditional_survival", "certified_coverage")
+STATUSES = ("found", "base_invalid", "not_found", "budget", "error")
+_SUMS = ("requests", "generated", "valid", "certified", *STATUSES)
+_PAIRS = ("pairs", "survived", "eligible", "eligible_survived", "asked", "variants")
+
+
+def table_by_seed(frames: Frames) -> pd.DataFrame:
+    """One row per data set, method and base seed: the counts, and the metrics made of them (fractions)."""
+    keys = [*GROUP, "base_seed"]
+    generated = _generation_counts(frames.counterfactuals)
+    if generated.empty:
+        return _with_metrics(generated.reindex(columns=[*keys, *_SUMS, "distance_sum", *_PAIRS]))
+    families = pairs_by_family(frames.validity)
+    if families.empty:
+        return _with_metrics(generated.reindex(columns=[*generated.columns, *_PAIRS]))
+    pairs = families.groupby(keys, dropna=False, sort=True)[list(_PAIRS)].sum().reset_index()
+    return _with_metrics(generated.merge(pairs, on=keys, how="left"))
+
+
+def table_6(frames: Frames) -> pd.DataFrame:
+    """One row per data set and method, as the paper's Table 6.
+
+    Each metric m: ``m`` (mean over base seeds), ``m_sd`` (ddof 1), ``m_n`` and ``m_pooled`` (all seeds' requests and
+    pairs counted together, as the authors' files do). ``robustness_low``/``_high``: 95 % bootstrap interval over
+    seeds. Counts are sums over seeds, except ``variants``, the changed models asked per base model: ``200``, or
+    ``50-200`` when seeds differ because the grid is not finished.
+    """
+    per_seed = table_by_seed(frames)
+    metrics = [*RATES, "distance", *EXTRAS]
+    table = over_seeds(per_seed, GROUP, metrics)
+    if table.empty:
+        return table
+    keys = list(GROUP)
+    groups = per_seed.groupby(keys, dropna=False, sort=True)
+    sums = groups[[*_SUMS, "distance_sum", *_PAIRS]].sum(min_count=1).reset_index()
+    pooled = _with_metrics(sums)
+    for metric in metrics:
+        table[f"{metric}_pooled"] = pooled[metric]
+    for count in _SUMS:
+        table[count] = sums[count].astype("Int64")
+    table["variants"] = groups["variants"].agg(_range_text).to_numpy()
+    for metric in ("robustness", "distance"):
+        values = seed_values(per_seed, keys, metric)
+        bounds = [bootstrap(value, str(dataset)) for value, dataset in zip(values, table["dataset"], strict=True)]
+        table[f"{metric}_low"] = pd.Series([b.low for b in bounds], dtype="float64")
+        table[f"{metric}_high"] = pd.Series([b.high for b in bounds], dtype="float64")
+    return table
+
+
+def pairs_by_family(validity: pd.DataFrame) -> pd.DataFrame:
+    """Pair counts per method, base seed and change family, with ``robustness`` and ``conditional_survival``.
+
+    ``asked`` = requests x variants, the denominator of end-to-end robustness.
+    """
+    keys = [*GROUP, "base_seed", "family"]
+    if validity.empty or "variants" not in validity.columns:
+        return pd.DataFrame(columns=[*keys, "requests", *_PAIRS, "robustness", "end_to_end", "conditional_survival"])
+    groups = validity.groupby(keys, dropna=False, sort=True)
+    out = groups[["pairs", "survived", "eligible", "eligible_survived"]].sum()
+    out["requests"], out["variants"] = groups.size(), groups["variants"].max()
+    out["asked"] = out["requests"] * out["variants"]
+    out["robustness"] = ratio(out["survived"], out["pairs"])
+    out["end_to_end"] = ratio(out["survived"], out["asked"])
+    out["conditional_survival"] = ratio(out["eligible_survived"], out["eligible"])
+    return out.reset_index()
+
+
+def family_table(frames: Frames) -> pd.DataFrame:
+    """One row per data set, method and change family: the data of the heat map (the paper's Figure 1).
+
+    ``robustness`` (mean over base seeds) with ``_sd``, ``_n``, ``_min``, ``_max`` and ``_pooled``; ``end_to_end``
+    and ``conditional_survival`` likewise without the range; ``variants`` asked per base model; ``draws``: see
+    :func:`distinct_draws`.
+    """
+    per_seed = pairs_by_family(frames.validity)
+    keys = [*GROUP, "family"]
+    table = over_seeds(per_seed, keys, ("robustness", "end_to_end", "conditional_survival"))
+    if table.empty:
+        return table
+    groups = per_seed.groupby(keys, dropna=False, sort=True)
+    table["robustness_min"] = groups["robustness"].min().to_numpy()
+    table["robustness_max"] = groups["robustness"].max().to_numpy()
+    sums = groups[["pairs", "survived"]].sum().reset_index()
+    table["robustness_pooled"] = ratio(sums["survived"], sums["pairs"])
+    table["pairs"] = sums["pairs"]
+    table["variants"] = groups["variants"].agg(_range_text).to_numpy()
+    draws = distinct_draws(frames.models)
+    return table.merge(draws, on=["dataset", "seeding", "family"], how="left")
+
+
+def distinct_draws(models: pd.DataFrame) -> pd.DataFrame:
+    """How many different random draws the variants of a family rest on, over all base seeds.
+
+    Under ``seeding: paper`` base seeds are consecutive and a family adds the replicate's number to them, so base
+    models share draws: 125 variants of "new seed" rest on 29 initialisations. Columns: dataset, seeding, family,
+    ``models`` (finished variants), ``draws`` (distinct pairs of level and seed).
+    """
+    columns = ["dataset", "seeding", "family", "models", "draws"]
+    if models.empty or "family" not in models.columns:
+        return pd.DataFrame(columns=columns)
+    rows = models[models["family"].notna() & (models["kind"] != "base")]
+    if rows.empty:
+        return pd.DataFrame(columns=columns)
+    groups = rows.groupby(["dataset", "seeding", "family"], dropna=False, sort=True)
+    distinct = rows.drop_duplicates(["dataset", "seeding", "family", "level", "seed"])
+    counted = distinct.groupby(["dataset", "seeding", "family"], dropna=False, sort=True).size()
+    return groups.size().rename("models").to_frame().assign(draws=counted).reset_index()[columns]
+
+
+def _generation_counts(rows: pd.DataFrame) -> pd.DataFrame:
+    keys = [*GROUP, "base_seed"]
+    if rows.empty:
+        return pd.DataFrame(columns=[*keys, *_SUMS, "distance_sum"])
+    status = rows["status"].astype("str")
+    unknown = sorted(set(status) - set(STATUSES))
+    if unknown:
+        raise ValueError(f"unknown status of a counterfactual: {', '.join(unknown)}")
+    flags = rows[keys].copy()
+    for name in STATUSES:
+        flags[name] = (status == name).astype("int64")
+    flags["requests"], flags["valid"] = 1, flags["found"]
+    flags["generated"] = flags["found"] + flags["base_invalid"]
+    certified = rows["certified"] if "certified" in rows.columns else pd.Series(pd.NA, index=rows.index)
+    flags["certified"] = certified.astype("boolean").astype("Int64")
+    distance = pd.to_numeric(rows["distance"]).astype("float64").where(status == "found")
+    flags["distance_sum"] = distance
+    sums = flags.groupby(keys, dropna=False, sort=True)[[*_SUMS, "distance_sum"]].sum(min_count=1)
+    return sums.reset_index()
+
+
+def _with_metrics(counts: pd.DataFrame) -> pd.DataFrame:
+    out = counts.copy()
+    out["coverage"] = ratio(out["generated"], out["requests"])
+    out["base_validity"] = ratio(out["valid"], out["generated"])
+    out["valid_share"] = ratio(out["valid"], out["requests"])
+    out["robustness"] = ratio(out["survived"], out["pairs"])
+    out["end_to_end"] = ratio(out["survived"], out["asked"])
+    out["conditional_survival"] = ratio(out["eligible_survived"], out["eligible"])
+    out["certified_coverage"] = ratio(out["certified"], out["requests"])
+    out["distance"] = ratio(out["distance_sum"], out["valid"])
+    return out
+
+
+def _range_text(values: pd.Series) -> str:
+    known: Sequence[int] = sorted({int(value) for value in values.fillna(0)})
+    return str(known[0]) if len(known) == 1 else f"{known[0]}-{known[-1]}"

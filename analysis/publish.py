@@ -1,0 +1,45 @@
+"""Writing a report's files: each whole or not at all, none touched whose content is already there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from geco_ray.errors import StorageError
+
+
+def publish(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+    """Write ``files`` (name to content) into ``folder`` and return their paths, sorted.
+
+    Raises:
+        StorageError: the folder cannot be written; files that were there stay as they were.
+    """
+    try:
+        for name, content in files.items():
+            if not _holds(folder / name, content):
+                _replace(folder / name, content)
+    except OSError as error:
+        raise StorageError(f"{error.filename or folder}: the report cannot be written ({error.strerror}).") from error
+    return sorted(folder / name for name in files)
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    try:
+        return path.read_bytes() == content
+    except FileNotFoundError:
+        return False
+
+
+def _replace(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

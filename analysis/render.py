@@ -1,0 +1,63 @@
+"""Views as rich tables, Markdown or HTML; numbers as CSV."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+import pandas as pd
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from analysis.views import View
+
+
+def to_rich(view: View) -> RenderableType:
+    """The view for a terminal: a ruled table with its notes below."""
+    table = Table(title=view.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for position, name in enumerate(view.header):
+        width = max(map(len, name.split()), default=1)
+        table.add_column(name, justify="right" if position else "left", min_width=width)
+    body = len(view.rows) - view.footer
+    for position, row in enumerate(view.rows):
+        style = "dim" if position >= body else ""
+        table.add_row(*(Text(cell) for cell in row), style=style, end_section=position == body - 1 and view.footer > 0)
+    return Group(table, *(Text(note, style="dim") for note in view.notes), Text(""))
+
+
+def to_markdown(view: View) -> str:
+    """The view as a GitHub table with a heading."""
+    lines = [f"### {_cell(view.title)}", "", "| " + " | ".join(map(_cell, view.header)) + " |"]
+    lines.append("|" + "|".join(":--" if not position else "--:" for position in range(len(view.header))) + "|")
+    lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in view.rows]
+    for note in view.notes:
+        lines += ["", _cell(note)]
+    return "\n".join(lines) + "\n"
+
+
+def to_html(view: View) -> str:
+    """The view as an HTML table; every text is escaped."""
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in view.header)
+    body, split = [], len(view.rows) - view.footer
+    for position, row in enumerate(view.rows):
+        cells = f'<th scope="row">{html.escape(row[0])}</th>'
+        cells += "".join(f"<td>{html.escape(cell)}</td>" for cell in row[1:])
+        body.append(f"<tr{' class=foot' if position >= split else ''}>{cells}</tr>")
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+
+
+def to_csv(table: pd.DataFrame) -> bytes:
+    """The numbers at full use (ten significant digits), UTF-8, one line per row; null is an empty field."""
+    text = table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
+    return text.encode()
+
+
+def markdown_page(heading: str, views: Sequence[View]) -> str:
+    """All views under one heading."""
+    return "\n".join([f"## {_cell(heading)}\n", *map(to_markdown, views)])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,97 @@
+"""A grid's report: tables and figures of its finished cells, in the terminal and as files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+
+from analysis import cfe_tables, figure_cfe, figure_mass, geco_tables, render, views
+from analysis.figures import Picture
+from analysis.load import Frames, LedgerLike, load
+from analysis.publish import publish
+from analysis.views import View
+
+
+@dataclass(frozen=True)
+class Tables:
+    """All numbers of a report."""
+
+    mass: pd.DataFrame
+    mass_by_seed: pd.DataFrame
+    accuracy: pd.DataFrame
+    table_6: pd.DataFrame
+    table_6_by_seed: pd.DataFrame
+    families: pd.DataFrame
+    families_by_seed: pd.DataFrame
+
+    @staticmethod
+    def of(frames: Frames) -> Tables:
+        """Compute them from a ledger's frames."""
+        return Tables(
+            mass=geco_tables.metric_table(frames),
+            mass_by_seed=geco_tables.metric_by_seed(frames.score, frames.truth_share),
+            accuracy=geco_tables.accuracy_table(frames),
+            table_6=cfe_tables.table_6(frames),
+            table_6_by_seed=cfe_tables.table_by_seed(frames),
+            families=cfe_tables.family_table(frames),
+            families_by_seed=cfe_tables.pairs_by_family(frames.validity),
+        )
+
+    def files(self) -> dict[str, pd.DataFrame]:
+        """CSV file name to table; tables without rows have no file."""
+        named = {
+            "mass_accuracy.csv": self.mass,
+            "mass_accuracy_by_seed.csv": self.mass_by_seed,
+            "model_accuracy.csv": self.accuracy,
+            "table_6.csv": self.table_6,
+            "table_6_by_seed.csv": self.table_6_by_seed,
+            "families.csv": self.families,
+            "families_by_seed.csv": self.families_by_seed,
+        }
+        return {name: table for name, table in named.items() if not table.empty}
+
+    def views(self) -> list[View]:
+        """The tables as people read them, GECOBench first."""
+        return [
+            *views.mass_views(self.mass, self.accuracy),
+            *views.table_6_views(self.table_6),
+            *views.family_views(self.families),
+        ]
+
+    def pictures(self) -> list[Picture]:
+        """All figures that there are numbers for."""
+        return [
+            *figure_mass.mass_figures(self.mass, self.mass_by_seed),
+            *figure_cfe.trade_off_figures(self.table_6),
+            *figure_cfe.family_figures(self.families),
+        ]
+
+
+def print_tables(ledger: LedgerLike, ids: Collection[str] | None = None, console: Console | None = None) -> None:
+    """Print both benchmarks' tables of the finished cells among ``ids`` (all when None)."""
+    console = console or Console()
+    found = Tables.of(load(ledger, ids)).views()
+    for view in found:
+        console.print(render.to_rich(view))
+    if not found:
+        console.print("No result to show yet: no score or counterfactual cell of this grid is finished.")
+
+
+def write_report(ledger: LedgerLike, ids: Collection[str] | None, folder: str | Path, name: str) -> list[Path]:
+    """Write tables (CSV, Markdown) and figures (PNG, SVG) of the finished cells among ``ids`` into ``folder``.
+
+    The same cells give the same bytes, and a file whose content would not change is not touched.
+
+    Raises:
+        StorageError: the folder cannot be written.
+    """
+    tables = Tables.of(load(ledger, ids))
+    files = {file: render.to_csv(table) for file, table in tables.files().items()}
+    files["tables.md"] = render.markdown_page(f"Results of grid {name}", tables.views()).encode()
+    for picture in tables.pictures():
+        files[f"{picture.name}.png"], files[f"{picture.name}.svg"] = picture.png, picture.svg
+    return publish(Path(folder), files)

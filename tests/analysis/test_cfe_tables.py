@@ -1,0 +1,142 @@
+"""The counterfactual metrics with their exact denominators, on requests counted by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.cfe_tables import distinct_draws, family_table, table_6, table_by_seed
+from analysis.load import load
+from analysis.views import family_views, table_6_views
+
+STATUSES = ["found", "found", "base_invalid", "not_found", "error"]
+
+
+def put(
+    kit: Any,
+    ledger: Any,
+    base_seed: int,
+    statuses: list[str],
+    valid: dict[str, list[list[bool] | None]],
+    distances: list[float | None],
+    method: str = "kdtree",
+) -> list[str]:
+    base = kit.BaseCell("diabetes", "0" * 8, base_seed, "paper")
+    cell = kit.CounterfactualCell(base, method, kit.NoOptions(), "paper")
+    ledger.put(cell, kit.counterfactual_table(statuses, distances))
+    ids = [cell.id]
+    for family, lists in valid.items():
+        size = max(len(entry) for entry in lists if entry is not None) if any(lists) else 2
+        variants = tuple(kit.VariantCell(base, family, n) for n in range(size))
+        tested = kit.ValidityCell(cell, family, variants)
+        adverse = [[True] * (size - 1) + [False] for _ in statuses]
+        ledger.put(tested, kit.validity_table(statuses, lists, adverse))
+        ids.append(tested.id)
+    return ids
+
+
+def test_each_metric_by_hand(kit: Any) -> None:
+    ledger = kit.FakeLedger()
+    valid: dict[str, list[list[bool] | None]] = {
+        "seed": [[True, False], [True, True], None, None, None],
+        "deletion": [[False, False], [True, False], None, None, None],
+    }
+    put(kit, ledger, 2026, STATUSES, valid, [1.0, 2.0, None, None, None])
+    row = table_by_seed(load(ledger)).iloc[0]
+    assert row["coverage"] == pytest.approx(3 / 5)
+    assert row["base_validity"] == pytest.approx(2 / 3)
+    assert row["valid_share"] == pytest.approx(2 / 5)
+    assert row["robustness"] == pytest.approx(4 / 8)
+    assert row["end_to_end"] == pytest.approx(4 / 20)
+    assert row["end_to_end"] == pytest.approx(row["coverage"] * row["base_validity"] * row["robustness"])
+    assert row["distance"] == pytest.approx(1.5)
+    assert row["conditional_survival"] == pytest.approx(3 / 4)  # the last variant accepts the factual already
+    assert (row["variants"], row["error"], row["not_found"]) == (4, 1, 1)
+    families = family_table(load(ledger)).set_index("family")
+    assert families.loc["seed", "robustness"] == pytest.approx(3 / 4)
+    assert families.loc["deletion", "end_to_end"] == pytest.approx(1 / 10)
+
+
+def test_seed_means_and_pooled_values_differ_when_seeds_are_unequal(kit: Any) -> None:
+    ledger = kit.FakeLedger()
+    put(kit, ledger, 2026, ["found"], {"seed": [[True, True]]}, [1.0])
+    put(kit, ledger, 2027, ["found"] * 3, {"seed": [[True, False], [False, False], [False, False]]}, [2.0] * 3)
+    row = table_6(load(ledger)).iloc[0]
+    assert row["robustness"] == pytest.approx((1 + 1 / 6) / 2)
+    assert row["robustness_sd"] == pytest.approx(np.std([1, 1 / 6], ddof=1))
+    assert row["robustness_pooled"] == pytest.approx(3 / 8)
+    assert row["distance"] == pytest.approx(1.5)
+    assert row["distance_pooled"] == pytest.approx(7 / 4)
+    assert (row["robustness_n"], row["requests"]) == (2, 4)
+    family = family_table(load(ledger)).iloc[0]
+    assert (family["robustness_min"], family["robustness_max"]) == (pytest.approx(1 / 6), 1.0)
+    assert family["robustness_pooled"] == pytest.approx(3 / 8)
+
+
+def test_no_answer_means_undefined_robustness_and_zero_end_to_end(kit: Any) -> None:
+    ledger = kit.FakeLedger()
+    put(kit, ledger, 2026, ["not_found", "budget"], {"seed": [None, None]}, [None, None])
+    frames = load(ledger)
+    row = table_6(frames).iloc[0]
+    assert (row["coverage"], row["end_to_end"], row["robustness_n"]) == (0, 0, 0)
+    assert np.isnan(row["robustness"])
+    assert np.isnan(row["base_validity"])
+    text = table_6_views(table_6(frames))[0].rows[0]
+    assert text[:4] == ("KD-tree", "0.0 (n=1)", "– (n=0)", "– (n=0)")
+    assert family_views(family_table(frames))[0].rows[0] == ("KD-tree", "–")
+
+
+def test_generation_without_validity_yet_shows_gaps(kit: Any) -> None:
+    ledger = kit.FakeLedger()
+    put(kit, ledger, 2026, ["found"], {}, [1.0])
+    put(kit, ledger, 2027, ["found"], {"seed": [[True]]}, [1.0])
+    row = table_6(load(ledger)).iloc[0]
+    assert (row["coverage_n"], row["robustness_n"], row["variants"]) == (2, 1, "0-1")
+
+
+def test_a_smaller_bank_of_another_grid_is_not_counted_twice(kit: Any) -> None:
+    ledger = kit.FakeLedger()
+    put(kit, ledger, 2026, ["found"], {"seed": [[False]]}, [1.0])
+    ids = put(kit, ledger, 2026, ["found"], {"seed": [[True, True]]}, [1.0])
+    row = table_6(load(ledger)).iloc[0]
+    assert (row["robustness"], row["requests"], row["variants"]) == (1.0, 1, "2")
+    assert len(ids) == 2
+
+
+def test_certified_coverage_is_null_for_methods_without_certificates(kit: Any) -> None:
+    import pyarrow as pa
+
+    ledger = kit.FakeLedger()
+    base = kit.BaseCell("diabetes", "0" * 8, 2026, "paper")
+    ledger.put(
+        kit.CounterfactualCell(base, "kdtree", kit.NoOptions(), "paper"), kit.counterfactual_table(["found"], [1.0])
+    )
+    certified = kit.counterfactual_table(["found", "not_found"], [1.0, None])
+    certified = certified.append_column("certified", pa.array([True, False]))
+    ledger.put(kit.CounterfactualCell(base, "apas", kit.NoOptions(), "paper"), certified)
+    table = table_6(load(ledger)).set_index("method")
+    assert table.loc["apas", "certified_coverage"] == pytest.approx(0.5)
+    assert np.isnan(table.loc["kdtree", "certified_coverage"])
+
+
+def test_distinct_draws_of_consecutive_seeds(full_ledger: Any) -> None:
+    draws = distinct_draws(load(full_ledger).models).set_index(["dataset", "family"])
+    assert tuple(draws.loc[("diabetes", "seed"), ["models", "draws"]]) == (125, 29)
+    assert tuple(draws.loc[("diabetes", "architecture"), ["models", "draws"]]) == (125, 125)
+
+
+def test_an_unknown_status_is_refused(kit: Any) -> None:
+    ledger = kit.FakeLedger()
+    put(kit, ledger, 2026, ["lost"], {}, [None])
+    with pytest.raises(ValueError, match="lost"):
+        table_6(load(ledger))
+
+
+def test_nothing_gives_empty_tables(empty_ledger: Any) -> None:
+    frames = load(empty_ledger)
+    assert table_6(frames).empty
+    assert family_table(frames).empty
+    assert table_6_views(table_6(frames)) == []
+    assert family_views(family_table(frames)) == []
