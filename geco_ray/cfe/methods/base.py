@@ -102,7 +102,7 @@ class Deadline:
 
     def over(self) -> bool:
         """True once the time is up; always False without a limit."""
-        return self._end is not None and time.monotonic() > self._end
+        return self._end is not None and time.monotonic() >= self._end
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,77 @@
+"""Where the authors' code errs or surprises, as named switches that the two protocols set.
+
+``paper`` does what the released code of "Robust to Which Model Change?" (arXiv 2609.30918) computes;
+``corrected`` does what the method's text says. Everything that is not named here is the same under both. Both
+count steps and solver nodes where the released code looks at a clock, and both give each request its own
+random stream.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from geco_ray.errors import unknown_name
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """One protocol, resolved.
+
+    Args:
+        wachter_bce_per_feature: count Wachter's cross-entropy d times, as a broadcast over the d distances
+            does.
+        lime_centre: what LIME's sample is drawn around.
+        rbr_exact_gradient: take the exact derivative of RBR's pessimistic loss, not the coded one, whose
+            first component has a wrong sign in its last term.
+        robx_shared_stream: RobX restarts the stream of the base seed for every request, so all see one noise.
+        robx_noise_per_step: RobX draws new noise at each step; otherwise once per request, kept over its
+            steps (common random numbers).
+        robx_class_includes_half: RobX's stability calls p = 0.5 favourable, as everything else does.
+        apas_stops_when_infeasible: APΔS ends at the first margin that no point can reach, instead of trying
+            all larger ones.
+    """
+
+    wachter_bce_per_feature: bool
+    lime_centre: Literal["training_mean", "factual"]
+    rbr_exact_gradient: bool
+    robx_shared_stream: bool
+    robx_noise_per_step: bool
+    robx_class_includes_half: bool
+    apas_stops_when_infeasible: bool
+
+
+PROTOCOLS = MappingProxyType(
+    {
+        "paper": Switches(
+            wachter_bce_per_feature=True,
+            lime_centre="training_mean",
+            rbr_exact_gradient=False,
+            robx_shared_stream=True,
+            robx_noise_per_step=True,
+            robx_class_includes_half=False,
+            apas_stops_when_infeasible=False,
+        ),
+        "corrected": Switches(
+            wachter_bce_per_feature=False,
+            lime_centre="factual",
+            rbr_exact_gradient=True,
+            robx_shared_stream=False,
+            robx_noise_per_step=False,
+            robx_class_includes_half=True,
+            apas_stops_when_infeasible=True,
+        ),
+    }
+)
+
+
+def switches(protocol: str) -> Switches:
+    """The switches of ``protocol``.
+
+    Raises:
+        UserError: neither ``paper`` nor ``corrected``.
+    """
+    if protocol not in PROTOCOLS:
+        raise unknown_name("protocol of the counterfactual benchmark", protocol, PROTOCOLS)
+    return PROTOCOLS[protocol]
