@@ -1,0 +1,103 @@
+"""How the data and the parameters of a stack of networks lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from geco_ray.cfe.classifier import Mlp
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from geco_ray.cfe.training import Pool, TrainingJob
+
+
+@dataclass
+class Rows:
+    """Inputs (k or 1, d + 1, m) with a last row of ones, targets and weights (k or 1, m); 1 where all models share."""
+
+    x: torch.Tensor
+    y: torch.Tensor
+    weight: torch.Tensor
+
+    def move(self, source: int, target: int) -> None:
+        """Put model ``source``'s rows in the place of ``target``'s."""
+        for tensor in (self.x, self.y, self.weight):
+            if tensor.shape[0] > 1:
+                tensor[target].copy_(tensor[source])
+
+    def block(self, tensor: torch.Tensor, models: slice) -> torch.Tensor:
+        """The models' part of a tensor, repeated without copying where it is shared."""
+        if tensor.shape[0] > 1:
+            return tensor[models]
+        return tensor.expand(models.stop - models.start, *tensor.shape[1:])
+
+
+def gather(jobs: Sequence[TrainingJob], pool: Pool, device: torch.device) -> Rows:
+    """The jobs' rows; a row drawn several times stands once with its count as weight, short jobs end in weight 0."""
+    drawn = [distinct(job) for job in jobs]
+    length = padded(max(len(rows) for rows, _, _ in drawn))
+    rows = np.zeros((len(jobs), length), dtype=np.int64)
+    y = np.zeros((len(jobs), length), dtype=np.float32)
+    weight = np.zeros((len(jobs), length), dtype=np.float32)
+    for model, (positions, targets, counts) in enumerate(drawn):
+        rows[model, : len(positions)] = positions
+        y[model, : len(positions)] = targets
+        weight[model, : len(positions)] = counts / counts.sum()
+    if (rows == rows[0]).all():
+        rows = rows[:1]
+    x = np.ones((len(rows), pool.x.shape[1] + 1, length), dtype=np.float32)
+    x[:, :-1] = pool.x[rows].transpose(0, 2, 1)
+    return Rows(*(torch.tensor(array, device=device) for array in (x, y, weight)))
+
+
+def distinct(job: TrainingJob) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Distinct (row, label) pairs of a job and how often each is drawn; in the order given if none repeats."""
+    pairs, counts = np.unique(job.rows * 2 + job.labels, return_counts=True)
+    if len(pairs) == len(job.rows):
+        return job.rows, job.labels, np.ones(len(job.rows), dtype=np.int64)
+    return pairs // 2, pairs % 2, counts
+
+
+def shared_rows(x: npt.NDArray[np.float32], device: torch.device) -> Rows:
+    """Rows that all models share, without targets."""
+    inputs = np.ones((1, x.shape[1] + 1, padded(len(x))), dtype=np.float32)
+    inputs[0, :-1, : len(x)] = x.T
+    nothing = torch.zeros(1, inputs.shape[2], device=device)
+    return Rows(torch.tensor(inputs, device=device), nothing, nothing)
+
+
+def padded(rows: int) -> int:
+    """Number of rows with padding: full cache lines make the matrix products a tenth faster."""
+    return -(-rows // 32) * 32
+
+
+def flatten(model: Mlp) -> npt.NDArray[np.float32]:
+    """All parameters as one row: per layer the matrix (in + 1, out) whose last row is the bias."""
+    pairs = zip(model.weights, model.biases, strict=True)
+    return np.concatenate([np.concatenate([weight.T, bias[None]]).ravel() for weight, bias in pairs])
+
+
+def unflatten(row: npt.NDArray[np.float32], shapes: Sequence[tuple[int, ...]]) -> Mlp:
+    """The network whose parameters :func:`flatten` gave."""
+    weights, biases, start = [], [], 0
+    for out, fan_in in shapes:
+        both = row[start : start + out * (fan_in + 1)].reshape(fan_in + 1, out)
+        weights.append(both[:-1].T.copy())
+        biases.append(both[-1].copy())
+        start += both.size
+    return Mlp(tuple(weights), tuple(biases))
+
+
+def layers(flat: torch.Tensor, shapes: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
+    """Views (k, in + 1, out) of the layers in flat parameters (k, p)."""
+    views, start = [], 0
+    for out, fan_in in shapes:
+        views.append(flat[:, start : start + out * (fan_in + 1)].view(len(flat), fan_in + 1, out))
+        start += out * (fan_in + 1)
+    return views
