@@ -1,0 +1,1 @@
+"""Attribution methods of GECOBench, one file each."""

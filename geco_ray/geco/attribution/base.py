@@ -1,0 +1,108 @@
+"""What an attribution method is given and what it returns. Importing this file imports no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from geco_ray.geco.protocol import GecoProtocol
+from geco_ray.geco.tokens import IntArray, TaskTokens, TokenRow, equal_length_batches
+from geco_ray.registry import Options, Registry
+from geco_ray.seeds import numpy_stream
+
+if TYPE_CHECKING:
+    import torch
+
+    from geco_ray.geco.classifiers import Classifier
+    from geco_ray.geco.gradients import GradientSummary
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Sentences of one length: ``positions`` in the question, ``ids`` (n, L) and ``classes`` (n,) on the device."""
+
+    positions: list[int]
+    ids: torch.Tensor
+    classes: torch.Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Which sentences to explain, for which classifier, and how.
+
+    Attributes:
+        classifier: frozen, in eval mode, on ``device``.
+        tokens: the task.
+        rows: indices in the test split; results are in this order.
+        classes: the class to explain, per row.
+        protocol: the switches.
+        device: where tensors live.
+        token_budget: most tokens in one forward pass; changes memory and speed, not results.
+        stream: names the random streams; with the row's index it makes one stream per row.
+    """
+
+    classifier: Classifier
+    tokens: TaskTokens
+    rows: tuple[int, ...]
+    classes: IntArray
+    protocol: GecoProtocol
+    device: torch.device
+    token_budget: int
+    stream: tuple[str | int | None, ...]
+
+    @cached_property
+    def sentences(self) -> tuple[TokenRow, ...]:
+        """The tokens of each row."""
+        return tuple(self.tokens.test[row] for row in self.rows)
+
+    @cached_property
+    def gradients(self) -> GradientSummary:
+        """What one backward pass per sentence gives; shared by all methods that need no more."""
+        from geco_ray.geco.gradients import summarize_gradients
+
+        return summarize_gradients(self)
+
+    def random(self, method: str, row: int) -> np.random.Generator:
+        """The random stream of one method at one row; the same in any batch and order."""
+        return numpy_stream("geco", "explain", *self.stream, method, row)
+
+    def batches(self, budget: int | None = None) -> Iterator[Batch]:
+        """All sentences in batches of equal length with at most ``budget`` tokens."""
+        import torch
+
+        for positions in equal_length_batches([len(row) for row in self.sentences], budget or self.token_budget):
+            ids = torch.from_numpy(np.stack([self.sentences[position].ids for position in positions]))
+            classes = torch.from_numpy(self.classes[positions])
+            yield Batch(positions, ids.to(self.device), classes.to(self.device))
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Attributions in the order of the question's rows.
+
+    Attributes:
+        values: one array per row, signed, per token (special tokens included) or per word.
+        unit: which of the two.
+        completeness_gap: per row, sum of the attributions less the change of the explained scalar from the baseline;
+            None for methods that promise nothing of the kind.
+    """
+
+    values: Sequence[npt.NDArray[np.floating]]
+    unit: Literal["token", "word"] = "token"
+    completeness_gap: FloatArray | None = None
+
+
+class AttributionMethod(Protocol):
+    """A method: a function of the question and of its own options; register it in :data:`ATTRIBUTIONS`."""
+
+    def __call__(self, question: Question, options: Options, /) -> Scores: ...
+
+
+ATTRIBUTIONS: Registry[AttributionMethod] = Registry("attribution method", "geco_ray.geco.attribution")

@@ -1,0 +1,12 @@
+"""InputXGradient: embedding times gradient, summed over dimensions (Shrikumar et al. 2016; GECOBench, methods)."""
+
+from __future__ import annotations
+
+from geco_ray.geco.attribution.base import ATTRIBUTIONS, Question, Scores
+from geco_ray.registry import Options
+
+
+@ATTRIBUTIONS.register("input_x_gradient", title="InputXGradient")
+def input_x_gradient(question: Question, options: Options) -> Scores:
+    """Signed sum over the embedding's dimensions of ``embedding * d logit / d embedding``, per token."""
+    return Scores(question.gradients.times_input)

@@ -1,0 +1,12 @@
+"""Saliency: the L1 norm of the gradient at a token's embedding (Simonyan et al. 2014; GECOBench, methods)."""
+
+from __future__ import annotations
+
+from geco_ray.geco.attribution.base import ATTRIBUTIONS, Question, Scores
+from geco_ray.registry import Options
+
+
+@ATTRIBUTIONS.register("saliency", title="Saliency")
+def saliency(question: Question, options: Options) -> Scores:
+    """Sum over the embedding's dimensions of ``|d logit / d embedding|``, per token."""
+    return Scores(question.gradients.absolute)

@@ -1,0 +1,218 @@
+"""The classifiers that are explained: one attention layer (OLA), and BERT with a classification head.
+
+All answer the same four questions, so that an attribution method needs to know none of them. Shapes: ``ids`` (n, L)
+int64; ``mask`` (n, L) bool, True at tokens, or None when nothing is padded; vectors (n, L, d); logits (n, labels).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from geco_ray.geco.tokens import IntArray
+
+if TYPE_CHECKING:
+    from transformers import BertModel
+    from transformers.models.bert.modeling_bert import BertLayer
+
+
+class Classifier(nn.Module):
+    """What every classifier offers to training and to attribution."""
+
+    padding_matters = False
+    """True when padding changes a prediction, so that evaluation has to pad exactly as the paper did."""
+
+    @property
+    @abstractmethod
+    def bytes_per_token(self) -> int:
+        """Rough memory of one token in a forward and backward pass, to size batches by."""
+
+    @abstractmethod
+    def word_vectors(self, ids: Tensor) -> Tensor:
+        """The word embeddings of ``ids``: no position, type or normalisation."""
+
+    @abstractmethod
+    def embed(self, word_vectors: Tensor) -> Tensor:
+        """What the embedding module makes of word embeddings."""
+
+    @abstractmethod
+    def logits_from_embedded(self, embedded: Tensor, mask: Tensor | None) -> Tensor:
+        """Logits from the embedding module's output."""
+
+    @abstractmethod
+    def trained_state(self) -> dict[str, Tensor]:
+        """The tensors that training changed; with the encoder they rebuild the classifier."""
+
+    def logits_from_words(self, word_vectors: Tensor, mask: Tensor | None) -> Tensor:
+        """Logits from word embeddings, embedded once."""
+        return self.logits_from_embedded(self.embed(word_vectors), mask)
+
+    def forward(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Logits from ids."""
+        return self.logits_from_words(self.word_vectors(ids), mask)
+
+
+class OlaClassifier(Classifier):
+    """One-layer attention (GECOBench, classifiers): embedding, one attention head, first position, tanh, linear.
+
+    Only the first position is used, so only its attention row is computed; and since its scores are linear in the
+    tokens, the query is taken through the key matrix and the mean through the value matrix once per sentence. This
+    equals the full computation up to rounding.
+
+    The table holds the rows of ``vocabulary`` only. Rows of other ids never get a gradient, and the norm by which
+    gradients are clipped is the same without them.
+
+    Args:
+        vocabulary: sorted distinct ids.
+        vocabulary_size: number of ids of the tokenizer; that many rows are drawn before those of ``vocabulary`` are
+            taken, so that the initial weights do not depend on the task.
+        dimension: d.
+        labels: number of classes.
+        mask_keys: padded positions get no attention; otherwise the mask has no effect, as in the published code.
+        seed: of torch's generator for the initial weights (torch's defaults); its state is restored afterwards.
+    """
+
+    def __init__(
+        self, vocabulary: IntArray, vocabulary_size: int, dimension: int, labels: int, *, mask_keys: bool, seed: int
+    ) -> None:
+        super().__init__()
+        self.mask_keys = mask_keys
+        self.padding_matters = not mask_keys
+        self.vocabulary: Tensor
+        self.register_buffer("vocabulary", torch.from_numpy(vocabulary.copy()))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            table = nn.Embedding(vocabulary_size, dimension).weight.detach()
+            self.table = nn.Parameter(table[self.vocabulary].clone())
+            self.query, self.key, self.value = (nn.Linear(dimension, dimension) for _ in range(3))
+            self.dense = nn.Linear(dimension, dimension)
+            self.output = nn.Linear(dimension, labels)
+
+    @property
+    def bytes_per_token(self) -> int:
+        return 16 * self.table.shape[1]
+
+    def rows_of(self, ids: Tensor) -> Tensor:
+        """Rows of the table for ids of the tokenizer.
+
+        Raises:
+            ValueError: an id that is not in the vocabulary.
+        """
+        rows = torch.searchsorted(self.vocabulary, ids).clamp_(max=len(self.vocabulary) - 1)
+        if not torch.equal(self.vocabulary[rows], ids):
+            raise ValueError("a token is not in the vocabulary that this classifier was trained with")
+        return rows
+
+    def word_vectors(self, ids: Tensor) -> Tensor:
+        return self.word_vectors_of_rows(self.rows_of(ids))
+
+    def word_vectors_of_rows(self, rows: Tensor) -> Tensor:
+        """As :meth:`word_vectors`, from rows of the table."""
+        return functional.embedding(rows, self.table)
+
+    def embed(self, word_vectors: Tensor) -> Tensor:
+        return word_vectors
+
+    def logits_from_embedded(self, embedded: Tensor, mask: Tensor | None) -> Tensor:
+        query = self.query(embedded[:, 0])
+        through_key = query @ self.key.weight
+        scores = (embedded @ through_key.unsqueeze(2)).squeeze(2) + (query @ self.key.bias).unsqueeze(1)
+        scores = scores / embedded.shape[2] ** 0.5
+        if mask is not None and self.mask_keys:
+            scores = scores.masked_fill(~mask, float("-inf"))
+        mean = (scores.softmax(1).unsqueeze(1) @ embedded).squeeze(1)
+        logits: Tensor = self.output(torch.tanh(self.dense(self.value(mean))))
+        return logits
+
+    def trained_state(self) -> dict[str, Tensor]:
+        return dict(self.state_dict())
+
+
+class BertClassifier(Classifier):
+    """BERT's pooled output, dropout, and a linear head; the architecture of ``BertForSequenceClassification``.
+
+    The head starts from N(0, initializer_range) with zero bias. Of the last layer only the first position is
+    computed, since nothing else reaches the pooler; this equals the full computation up to rounding.
+
+    Args:
+        encoder: a BERT model with pooler; shared, never copied.
+        labels: number of classes.
+        seed: of the head's initial weights; torch's global generator is left alone.
+    """
+
+    def __init__(self, encoder: BertModel, labels: int, *, seed: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        config = encoder.config
+        with torch.random.fork_rng(devices=[]):
+            self.head = nn.Linear(config.hidden_size, labels)
+        generator = torch.Generator(device="cpu").manual_seed(seed)
+        with torch.no_grad():
+            self.head.weight.normal_(0.0, config.initializer_range, generator=generator)
+            self.head.bias.zero_()
+
+    @property
+    def bytes_per_token(self) -> int:
+        config = self.encoder.config
+        return 4 * int(config.num_hidden_layers) * (12 * int(config.hidden_size) + 3 * int(config.intermediate_size))
+
+    def word_vectors(self, ids: Tensor) -> Tensor:
+        vectors: Tensor = self.encoder.embeddings.word_embeddings(ids)
+        return vectors
+
+    def embed(self, word_vectors: Tensor) -> Tensor:
+        embedded: Tensor = self.encoder.embeddings(inputs_embeds=word_vectors)
+        return embedded
+
+    def logits_from_embedded(self, embedded: Tensor, mask: Tensor | None) -> Tensor:
+        logits: Tensor = self.head(self.pooled_from_embedded(embedded, mask))
+        return logits
+
+    def pooled(self, ids: Tensor, mask: Tensor | None) -> Tensor:
+        """The pooler's output, (n, d)."""
+        return self.pooled_from_embedded(self.embed(self.word_vectors(ids)), mask)
+
+    def pooled_from_embedded(self, embedded: Tensor, mask: Tensor | None) -> Tensor:
+        """The pooler's output from the embedding module's output, (n, d)."""
+        keep = None if mask is None else mask[:, None, None, :]
+        hidden = embedded
+        layers = self.encoder.encoder.layer
+        for number, layer in enumerate(layers, start=1):
+            hidden = _bert_layer(layer, hidden, hidden[:, :1] if number == len(layers) else hidden, keep)
+        pooled: Tensor = self.encoder.pooler(hidden)
+        return pooled
+
+    def trained_state(self) -> dict[str, Tensor]:
+        return {f"head.{name}": tensor for name, tensor in self.head.state_dict().items()}
+
+
+def load_trained_state(classifier: Classifier, state: Mapping[str, Tensor]) -> None:
+    """Put the tensors of :meth:`Classifier.trained_state` back.
+
+    Raises:
+        ValueError: they are not those of this classifier.
+    """
+    expected = classifier.trained_state()
+    if {name: tensor.shape for name, tensor in expected.items()} != {n: t.shape for n, t in state.items()}:
+        raise ValueError("the stored weights are not those of this classifier")
+    classifier.load_state_dict(dict(state), strict=False)
+
+
+def _bert_layer(layer: BertLayer, hidden: Tensor, queries: Tensor, keep: Tensor | None) -> Tensor:
+    """One BERT layer at the positions ``queries``; dropout acts where the layer is in train mode."""
+    attention = layer.attention
+    own = attention.self
+    heads, size = own.num_attention_heads, own.attention_head_size
+    query = own.query(queries).unflatten(2, (heads, size)).transpose(1, 2)
+    key = own.key(hidden).unflatten(2, (heads, size)).transpose(1, 2)
+    value = own.value(hidden).unflatten(2, (heads, size)).transpose(1, 2)
+    rate = own.dropout.p if own.training else 0.0
+    mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=keep, dropout_p=rate)
+    attended = attention.output(mixed.transpose(1, 2).flatten(2), queries)
+    result: Tensor = layer.output(layer.intermediate(attended), attended)
+    return result

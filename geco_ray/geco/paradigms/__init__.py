@@ -1,0 +1,1 @@
+"""Training paradigms of GECOBench, one file each."""

@@ -1,0 +1,57 @@
+"""What a paradigm is: how a classifier is initialised, which of its parts are trained, and on what it depends."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from geco_ray.geco.protocol import GecoProtocol
+from geco_ray.registry import Options, Registry
+
+if TYPE_CHECKING:
+    import torch
+
+    from geco_ray.geco.classifiers import Classifier
+    from geco_ray.geco.encoders import EncoderSource
+    from geco_ray.geco.tokens import TaskTokens
+    from geco_ray.geco.training import TrainedClassifier
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSetup:
+    """What the repetitions of one paradigm share: the task, the encoder, the protocol, the device."""
+
+    tokens: TaskTokens
+    source: EncoderSource
+    protocol: GecoProtocol
+    device: torch.device
+
+
+class Paradigm(ABC):
+    """A training paradigm. Subclass it, and register the class with its options in :data:`PARADIGMS`."""
+
+    depends_on: ClassVar[Literal["encoder", "tokenizer"]]
+    """What of the encoder is part of a cell's identity."""
+
+    repeated: ClassVar[bool] = True
+    """False when nothing is drawn, so that one run stands for all seeds (its seed is None)."""
+
+    @abstractmethod
+    def train(self, setup: TrainingSetup, options: Options, seeds: Sequence[int | None]) -> Iterator[TrainedClassifier]:
+        """One trained classifier per repetition, in the order of ``seeds``; what they share is computed once."""
+
+    @abstractmethod
+    def rebuild(
+        self, state: Mapping[str, torch.Tensor], options: Options, protocol: str, source: EncoderSource
+    ) -> Classifier:
+        """The classifier whose trained tensors are ``state``."""
+
+    @classmethod
+    def fingerprint(cls, source: EncoderSource) -> str:
+        """The part of the encoder's identity that the paradigm depends on."""
+        return source.fingerprint if cls.depends_on == "encoder" else source.tokenizer_fingerprint
+
+
+PARADIGMS: Registry[type[Paradigm]] = Registry("paradigm", "geco_ray.geco.paradigms")

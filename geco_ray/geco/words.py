@@ -1,0 +1,56 @@
+"""From token attributions to word attributions by an explicit index, so that no repeated piece can shift anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from geco_ray.geco.tokens import SPECIAL, TokenRow
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def token_to_word(
+    scores: Sequence[npt.ArrayLike], rows: Sequence[TokenRow]
+) -> tuple[list[FloatArray], list[FloatArray]]:
+    """Word attributions in the order that GECOBench prescribes (methods section, sub-word aggregation).
+
+    Per sentence: absolute value per token, divided by the sum over all tokens with the special ones, special tokens
+    dropped, summed over the pieces of a word. A blank word, and every word of an all-zero sentence, has 0.
+
+    Args:
+        scores: one array per sentence, as long as its tokens, in any unit.
+        rows: the sentences.
+
+    Returns:
+        magnitude: one array per sentence, (words,), >= 0; its sum is 1 less the share of the special tokens.
+        signed: one array per sentence, (words,): plain sums of the signed scores over a word's pieces.
+    """
+    flat = np.concatenate([np.asarray(score, np.float64) for score in scores] or [np.zeros(0)])
+    lengths = np.array([len(row) for row in rows], np.int64)
+    if flat.shape != (int(lengths.sum()),):
+        raise ValueError("scores and tokens differ in number")
+    sentence = np.repeat(np.arange(len(rows)), lengths)
+    total = np.bincount(sentence, np.abs(flat), minlength=len(rows))
+    counts = np.array([row.word_count for row in rows], np.int64)
+    first = np.cumsum(counts) - counts
+    words = np.concatenate([row.words for row in rows] or [np.zeros(0, np.int64)])
+    kept = words != SPECIAL
+    index = (first[sentence] + words)[kept]
+    share = np.abs(flat) / np.where(total > 0, total, 1.0)[sentence]
+    magnitude = np.bincount(index, share[kept], minlength=int(counts.sum())).astype(np.float64)
+    signed = np.bincount(index, flat[kept], minlength=int(counts.sum())).astype(np.float64)
+    cuts = np.cumsum(counts)[:-1]
+    return np.split(magnitude, cuts)[: len(rows)], np.split(signed, cuts)[: len(rows)]
+
+
+def normalize_words(scores: Sequence[npt.ArrayLike]) -> list[FloatArray]:
+    """Absolute values divided by their sum per sentence, for methods that score words directly; all-zero stays zero."""
+    result = []
+    for score in scores:
+        magnitude = np.abs(np.asarray(score, np.float64))
+        total = magnitude.sum()
+        result.append(magnitude / total if total > 0 else magnitude)
+    return result
