@@ -28,16 +28,27 @@ def _one_or_many(value: Any) -> Any:
 
 
 def _count_or_list(value: Any) -> Any:
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-        return tuple(range(value))
-    return tuple(value) if isinstance(value, list) else value
+    if not isinstance(value, int) or isinstance(value, bool):
+        return value
+    if not 1 <= value <= _LARGEST_COUNT:
+        raise ValueError(f"a count is between 1 and {_LARGEST_COUNT}; write [{value}] for the one number {value}")
+    return list(range(value))
+
+
+def _list_of_seeds(value: Any) -> Any:
+    """Only a list: ``base_seeds: 2026`` could be one seed or 2,026 of them."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        raise ValueError(f"base seeds are a list; write [{value}] for the one seed {value}")
+    return value
 
 
 def _named(value: Any) -> Any:
     """A component is its name, or a mapping of ``name`` and the options that differ from the defaults."""
     if isinstance(value, dict):
+        if "name" not in value:
+            raise ValueError("a mapping here needs the key 'name'")
         options = {key: item for key, item in value.items() if key != "name"}
-        return {"name": value.get("name"), "options": options}
+        return {"name": value["name"], "options": options}
     return {"name": value, "options": {}}
 
 
@@ -48,12 +59,15 @@ class ComponentChoice(_Strict):
     options: dict[str, Any] = {}
 
 
+_LARGEST_COUNT = 1000
 Axis = Annotated[tuple[T, ...], BeforeValidator(_one_or_many), Field(min_length=1)]
 Component = Annotated[ComponentChoice, BeforeValidator(_named)]
 Protocol = Literal["paper", "corrected"]
 Seeding = Literal["paper", "independent"]
 Count = Annotated[int, Field(ge=1)]
-Natural = Annotated[int, Field(ge=0)]
+Natural = Annotated[int, Field(ge=0, le=2**32 - 1)]  # NumPy's legacy seeding, which scikit-learn uses, takes no more
+Seeds = Annotated[tuple[Natural, ...], BeforeValidator(_list_of_seeds), Field(min_length=1)]
+GridName = Annotated[str, Field(pattern=r"^[^/\\.\x00-\x1f][^/\\\x00-\x1f]*$", max_length=100)]
 Numbers = Annotated[tuple[Natural, ...], BeforeValidator(_count_or_list), Field(min_length=1)]  # 3 is 0, 1, 2
 
 
@@ -73,7 +87,7 @@ class CfeAxes(_Strict):
     """Robust counterfactuals: datasets x base seeds x seeding x (families x variants, methods x protocol)."""
 
     datasets: Axis[str]
-    base_seeds: Axis[Natural]
+    base_seeds: Seeds
     families: Axis[str]
     variants: Numbers
     methods: Axis[Component]
@@ -84,7 +98,7 @@ class CfeAxes(_Strict):
 class Grid(_Strict):
     """A whole grid. ``only`` leaves out the other benchmark."""
 
-    name: str
+    name: GridName
     description: str = ""
     geco: GecoAxes | None = None
     cfe: CfeAxes | None = None
@@ -128,50 +142,61 @@ def load_grid(name: str, overrides: Iterable[str] = ()) -> tuple[Grid, GridText]
     text.values.setdefault("name", Path(text.name).stem)
     try:
         grid = Grid.model_validate_json(json.dumps(text.values))
-    except (ValidationError, TypeError) as error:
+    except ValidationError as error:
         raise _explain(error, text) from None
     _check_whole(grid, text)
     return grid, text
 
 
 def _check_whole(grid: Grid, text: GridText) -> None:
+    for benchmark in ("geco", "cfe"):
+        if text.values.get(benchmark, ...) is None:
+            raise UserError(
+                f"{benchmark} has no axes",
+                where=text.place((benchmark,)),
+                remedy=f"Give them, or leave {benchmark} out (only={'cfe' if benchmark == 'geco' else 'geco'})",
+            )
     chosen = [benchmark for benchmark in ("geco", "cfe") if grid.axes(benchmark) is not None]
     if not chosen:
         asked = f"only={grid.only} and it has no {grid.only}: axes" if grid.only else "neither geco: nor cfe: is given"
-        raise UserError(f"the grid is empty: {asked}", where=text.name, remedy="Add the axes of a benchmark")
+        raise UserError(f"the grid is empty: {asked}", where=text.place(()), remedy="Add the axes of a benchmark")
     for benchmark in chosen:
         axes = grid.axes(benchmark)
         for key in type(axes).model_fields if axes else ():
             values = getattr(axes, key)
             if isinstance(values, tuple):
-                refuse_twice(values, (benchmark, key), text, lambda value: value)
+                refuse_twice(values, (benchmark, key), text)
 
 
-def refuse_twice(values: Iterable[Any], path: KeyPath, text: GridText, key: Callable[[Any], Any]) -> None:
+def refuse_twice(values: Iterable[Any], path: KeyPath, text: GridText, show: Callable[[Any], str] = str) -> None:
     """Refuse an axis that lists one value twice: it would count one result as two."""
-    seen = []
-    for value in values:
-        if key(value) in seen:
-            shown = value.name if isinstance(value, ComponentChoice) else value
-            raise UserError(f"{'.'.join(map(str, path))} lists {shown!r} twice", where=text.place(path))
-        seen.append(key(value))
+    seen: list[Any] = []
+    for number, value in enumerate(values):
+        if value in seen:
+            shown = value.name if isinstance(value, ComponentChoice) else show(value)
+            raise UserError(
+                f"{'.'.join(map(str, path))} lists {shown!r} twice",
+                where=text.place((*path, number)),
+                remedy="Keep one",
+            )
+        seen.append(value)
 
 
-def _explain(error: ValidationError | TypeError, text: GridText) -> UserError:
-    if isinstance(error, TypeError):
-        return UserError(f"a value is neither text, number, list nor mapping ({error})", where=text.name)
+def _explain(error: ValidationError, text: GridText) -> UserError:
     first = error.errors(include_url=False)[0]
     path: KeyPath = tuple(first["loc"])
-    key = ".".join(str(part) for part in path)
+    key, where = ".".join(str(part) for part in path), text.place(path)
     if first["type"] == "extra_forbidden":
-        model: Any = Grid
-        for part in path[:-1]:
-            model = {"geco": GecoAxes, "cfe": CfeAxes}.get(str(part), model)
-        return UserError(
-            f"unknown key {key!r}", where=text.place(path), remedy=suggest(str(path[-1]), model.model_fields)
-        )
+        model: Any = {"geco": GecoAxes, "cfe": CfeAxes}.get(str(path[0]), Grid) if len(path) > 1 else Grid
+        return UserError(f"unknown key {key!r}", where=where, remedy=suggest(str(path[-1]), model.model_fields))
     if first["type"] == "missing":
-        return UserError(f"the key {key!r} is missing", where=text.place(path), remedy="A grid states all of its axes")
+        return UserError(f"the key {key!r} is missing", where=where, remedy="A grid states all of its axes")
     if first["type"] == "too_short":
-        return UserError(f"the axis {key!r} is empty", where=text.place(path), expected="at least one value")
-    return UserError(f"{key}: {first['msg']}", where=text.place(path), found=first["input"])
+        return UserError(f"the axis {key!r} is empty", where=where, remedy="Give at least one value")
+    what = first["msg"].removeprefix("Value error, ")
+    return UserError(
+        f"{key}: {what}",
+        where=where,
+        found="null" if first["input"] is None else first["input"],
+        remedy="Change the value; docs/architecture.md and the shipped grids show what each axis takes",
+    )

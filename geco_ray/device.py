@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from geco_ray.errors import ResourceError, UserError
@@ -23,12 +24,13 @@ def resolve_device(name: str = "auto") -> torch.device:
 
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise UserError(f"unknown device {name!r}", expected="auto, cpu, cuda or cuda:N") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise ResourceError(f"device {name!r} was asked for, but this process sees no GPU. Use --device cpu.")
+    if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", name):
+        raise UserError(f"unknown device {name!r}", expected="auto, cpu, cuda or cuda:N")
+    device = torch.device(name)
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ResourceError(
+            f"device {name!r} was asked for, but this process sees {torch.cuda.device_count()} GPUs. Use --device cpu."
+        )
     return device
 
 

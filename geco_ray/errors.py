@@ -6,7 +6,11 @@ Anything that is not a :class:`GecoRayError` is a bug of ours and is shown with 
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable
+from typing import Any
+
+_LONGEST_FOUND = 200
 
 
 class GecoRayError(Exception):
@@ -41,17 +45,27 @@ class UserError(GecoRayError):
         head = f"{where}: {what}" if where else what
         details = []
         if found is not None:
-            details.append(f"found {found!r}")
+            details.append(f"found {reprlib.repr(found) if len(repr(found)) > _LONGEST_FOUND else repr(found)}")
         if expected is not None:
             details.append(f"expected {expected}")
         if details:
             head += f" ({', '.join(details)})"
         super().__init__(f"{head}. {remedy}" if remedy else f"{head}.")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors travel between processes; the default would wrap the whole message once more."""
+        return _restore, (type(self), self.what, self.where, self.found, self.expected, self.remedy)
+
     def at(self, where: str) -> UserError:
         """The same fault, told with the place in the grid or command that led to it."""
         place = f"{where}: {self.where}" if self.where else where
         return UserError(self.what, where=place, found=self.found, expected=self.expected, remedy=self.remedy)
+
+
+def _restore(
+    kind: type[UserError], what: str, where: str | None, found: object, expected: str | None, remedy: str | None
+) -> UserError:
+    return kind(what, where=where, found=found, expected=expected, remedy=remedy)
 
 
 class ResourceError(GecoRayError):

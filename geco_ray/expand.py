@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from geco_ray.cells import (
     BaseCell,
@@ -20,7 +20,10 @@ from geco_ray.cells import (
 from geco_ray.config import CfeAxes, ComponentChoice, GecoAxes, Grid, refuse_twice
 from geco_ray.errors import UserError, unknown_name
 from geco_ray.gridfile import GridText, KeyPath
-from geco_ray.registry import Entry, Options, Registry
+from geco_ray.registry import Entry, OptionError, Options, Registry
+
+if TYPE_CHECKING:
+    from geco_ray.geco.encoders import EncoderSource
 
 STAGES = ("train", "explain", "score", "models", "counterfactuals", "validity")
 Chosen = tuple[Entry[Any], Options]
@@ -49,23 +52,26 @@ def _resolve(
 ) -> list[Chosen]:
     chosen = []
     for number, choice in enumerate(choices):
-        where = f"{text.place((*path, number))}: {'.'.join(map(str, path))}"
-        entry = registry.get(choice.name, where=where)
+        entry = registry.get(choice.name, where=_at((*path, number), text))
         try:
             chosen.append((entry, entry.parse_options(choice.options)))
-        except UserError as error:
-            raise error.at(where) from None
-    refuse_twice(
-        [(entry.name, options.model_dump_json()) for entry, options in chosen], path, text, lambda value: value
-    )
+        except OptionError as error:
+            raise error.at(_at((*path, number, error.key), text, (*path, error.key))) from None
+    refuse_twice(chosen, path, text, lambda pair: pair[0].name)
     return chosen
+
+
+def _at(path: KeyPath, text: GridText, other: KeyPath | None = None) -> str:
+    """File, line and axis of what stands at ``path``, or at ``other`` where an axis of one value is no list."""
+    place = text.place(other if other in text.places else path) if other else text.place(path)
+    return f"{place}: {'.'.join(map(str, path[:2]))}"
 
 
 def _known(names: Iterable[str], known: Callable[[], list[str]], kind: str, path: KeyPath, text: GridText) -> None:
     everything = known()
-    for name in names:
+    for number, name in enumerate(names):
         if name not in everything:
-            raise unknown_name(kind, name, everything, where=f"{text.place(path)}: {'.'.join(map(str, path))}")
+            raise unknown_name(kind, name, everything, where=_at((*path, number), text))
 
 
 def _expand_geco(axes: GecoAxes, text: GridText, data_dir: Path | None) -> Iterator[Cell]:
@@ -82,7 +88,7 @@ def _expand_geco(axes: GecoAxes, text: GridText, data_dir: Path | None) -> Itera
         try:
             encoders.append(resolve_encoder(name))
         except UserError as error:
-            raise error.at(f"{text.place(('geco', 'encoders', number))}: geco.encoders") from None
+            raise error.at(_at(("geco", "encoders", number), text)) from None
     data = {name: task_fingerprint(name, data_dir) for name in axes.datasets}
     for dataset, encoder, (paradigm, options), protocol in product(axes.datasets, encoders, paradigms, axes.protocol):
         whole = paradigm.target.depends_on == "encoder"
@@ -92,7 +98,7 @@ def _expand_geco(axes: GecoAxes, text: GridText, data_dir: Path | None) -> Itera
                 dataset=dataset,
                 data=data[dataset],
                 # A paradigm that uses the tokenizer alone gives one model for all encoders that share it.
-                encoder=encoder.name if whole else f"tokenizer {fingerprint[:8]}",
+                encoder=_encoder_name(encoder) if whole else f"tokenizer {fingerprint[:8]}",
                 encoder_fingerprint=fingerprint,
                 paradigm=paradigm.name,
                 paradigm_options=options,
@@ -107,6 +113,11 @@ def _expand_geco(axes: GecoAxes, text: GridText, data_dir: Path | None) -> Itera
                 yield ScoreCell(explained)
 
 
+def _encoder_name(encoder: EncoderSource) -> str:
+    """The name that identifies an encoder: a local folder counts by its own name, not by where it lies."""
+    return Path(encoder.location).name if "/" in encoder.name and encoder.kind == "folder" else encoder.name
+
+
 def _expand_cfe(axes: CfeAxes, text: GridText, data_dir: Path | None) -> Iterator[Cell]:
     from geco_ray.cfe.changes.base import FAMILIES
     from geco_ray.cfe.datasets import dataset_fingerprint, dataset_names
@@ -117,8 +128,9 @@ def _expand_cfe(axes: CfeAxes, text: GridText, data_dir: Path | None) -> Iterato
     families = [entry.name for entry, _ in _resolve(FAMILIES, choices, ("cfe", "families"), text)]
     methods = _resolve(METHODS, axes.methods, ("cfe", "methods"), text)
     _check_variants(axes, text)
+    data = {name: dataset_fingerprint(name, data_dir) for name in axes.datasets}
     for dataset, base_seed, seeding in product(axes.datasets, axes.base_seeds, axes.seeding):
-        base = BaseCell(dataset, dataset_fingerprint(dataset, data_dir), base_seed, seeding)
+        base = BaseCell(dataset, data[dataset], base_seed, seeding)
         yield base
         bank = {family: tuple(VariantCell(base, family, number) for number in axes.variants) for family in families}
         for variants in bank.values():
@@ -137,7 +149,7 @@ def _check_variants(axes: CfeAxes, text: GridText) -> None:
     if beyond:
         raise UserError(
             f"variant {beyond[0]} does not exist",
-            where=f"{text.place(('cfe', 'variants'))}: cfe.variants",
+            where=_at(("cfe", "variants", axes.variants.index(beyond[0])), text),
             expected=f"numbers from 0 to {VARIANTS_PER_FAMILY - 1}, or a count up to {VARIANTS_PER_FAMILY}",
         )
 

@@ -1,13 +1,14 @@
 """Reading a grid's YAML so that every complaint can name the file and the line.
 
 PyYAML's composer gives nodes with positions; they become plain values here, with a map from key paths to lines.
-A key that stands twice is an error (YAML loaders keep the last one in silence), and so is a number that YAML 1.1
-takes for text, such as ``1e-3``.
+What YAML would change in silence is refused: a key that stands twice (loaders keep the last one), a number that YAML
+1.1 takes for text (``1e-3``) or for another number (``010`` is 8, ``1:30`` is 90), anchors, aliases and tags.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,10 @@ import yaml
 from geco_ray.errors import UserError, suggest
 
 KeyPath = tuple[str | int, ...]
-_NUMBER_AS_TEXT = re.compile(r"^[+-]?\d+(\.\d*)?[eE][+-]?\d+$")
+_NUMBER_AS_TEXT = re.compile(r"^[+-]?(\d+(\.\d*)?|\.\d+)[eE][+-]?\d+$")
+_PLAIN_NUMBER = re.compile(r"^[+-]?(0|[1-9]\d{0,99}|\d+\.\d*([eE][+-]\d+)?|\.\d+([eE][+-]\d+)?|\.(inf|nan))$", re.I)
+_DEEPEST = 20
+_TAG = "tag:yaml.org,2002:"
 
 
 @dataclass
@@ -42,17 +46,27 @@ def find_grid(name: str) -> Path:
         UserError: no such grid, with the closest names.
     """
     if name.endswith((".yaml", ".yml")) or "/" in name:
-        path = Path(name)
-        if path.is_file():
-            return path
+        if _is_file(Path(name)):
+            return Path(name)
         raise UserError(f"there is no grid file {name!r}", remedy="Give the path of a YAML file, or a grid's name")
-    folders = [Path("grids"), *_shipped_folders()]
+    folders = grid_folders()
     for folder in folders:
-        path = folder / f"{name}.yaml"
-        if path.is_file():
-            return path
+        if _is_file(folder / f"{name}.yaml"):
+            return folder / f"{name}.yaml"
     known = sorted({path.stem for folder in folders if folder.is_dir() for path in folder.glob("*.yaml")})
     raise UserError(f"unknown grid {name!r}", where="./grids and the shipped grids", remedy=suggest(name, known))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long, a folder that may not be read
+        return False
+
+
+def grid_folders() -> list[Path]:
+    """Where grids are looked up by name, in this order."""
+    return [Path("grids"), *_shipped_folders()]
 
 
 def _shipped_folders() -> list[Path]:
@@ -67,70 +81,133 @@ def read_grid(path: Path) -> GridText:
         UserError: not UTF-8, not YAML, not a mapping, a duplicate key, an anchor; with file and line.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read the grid ({error})", where=str(path)) from error
+        data = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot read the grid ({error.strerror})", where=str(path), remedy="Check the file") from error
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise UserError(f"not valid YAML: {error.problem}", where=f"{path}:{line}") from error
-    except yaml.YAMLError as error:
-        raise UserError(f"not valid YAML: {error}", where=str(path)) from error
-    if not isinstance(node, yaml.MappingNode):
-        raise UserError("a grid is a mapping of keys", where=str(path), expected="at least one of geco:, cfe:")
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise UserError("not UTF-8 text", where=f"{path}:{line}", remedy="Save the file as UTF-8") from error
     grid = GridText(str(path), {})
-    grid.values = _value(node, (), str(path), grid.places)
+    values = _parse(text, lambda line: f"{path}:{line}", (), grid.places)
+    if not isinstance(values, dict):
+        raise UserError(
+            "a grid is a mapping of keys",
+            where=f"{path}:1",
+            found=type(values).__name__,
+            expected="at least one of geco:, cfe:",
+            remedy="See the grids that `geco-ray ls grids` lists",
+        )
+    grid.values = values
     return grid
-
-
-def _value(node: yaml.Node, path: KeyPath, file: str, places: dict[KeyPath, str]) -> Any:
-    where = f"{file}:{node.start_mark.line + 1}"
-    places.setdefault(path, where)
-    if isinstance(node, yaml.MappingNode):
-        result: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            key = str(key_node.value)
-            at = f"{file}:{key_node.start_mark.line + 1}"
-            if key in result:
-                raise UserError(f"the key {key!r} is given twice", where=at, remedy="Keep one of them")
-            places[(*path, key)] = at
-            result[key] = _value(value_node, (*path, key), file, places)
-        return result
-    if isinstance(node, yaml.SequenceNode):
-        return [_value(item, (*path, i), file, places) for i, item in enumerate(node.value)]
-    value = yaml.SafeLoader("").construct_object(node)
-    return _refuse_number_as_text(value, where)
-
-
-def _refuse_number_as_text(value: Any, where: str) -> Any:
-    if isinstance(value, str) and _NUMBER_AS_TEXT.match(value):
-        raise UserError(f"YAML reads {value!r} as text", where=where, remedy=f"Write {float(value):.1e}")
-    return value
 
 
 def apply_override(grid: GridText, text: str) -> None:
     """Set one key from ``key.path=value`` (the value is YAML), in place.
 
     Raises:
-        UserError: no ``=``, an empty key, or a value that is not YAML.
+        UserError: no ``=``, an empty key or value, or a value that is not YAML.
     """
     key, separator, value_text = text.partition("=")
     where = f"override {text!r}"
     parts = tuple(part.strip() for part in key.split("."))
-    if not separator or not all(parts):
-        raise UserError("an override is KEY=VALUE", where=where, expected="such as geco.seeds=[0,1] or only=cfe")
-    try:
-        value = yaml.safe_load(value_text)
-    except yaml.YAMLError as error:
-        raise UserError(f"the value is not YAML ({error})", where=where) from error
+    if not separator or not all(parts) or not value_text.strip():
+        raise UserError("an override is KEY=VALUE", where=where, remedy="Write it as geco.seeds=[0,1] or only=cfe")
+    places: dict[KeyPath, str] = {}
+    value = _parse(value_text, lambda _: where, parts, places)
     target = grid.values
     for depth, part in enumerate(parts[:-1]):
         inner = target.setdefault(part, {})
         if not isinstance(inner, dict):
-            raise UserError(f"{'.'.join(parts[: depth + 1])} has no keys below it", where=where)
+            raise UserError(
+                f"{'.'.join(parts[: depth + 1])} has no keys below it", where=where, remedy="Set it as a whole"
+            )
+        grid.places.setdefault(parts[: depth + 1], where)
         target = inner
-    target[parts[-1]] = _refuse_number_as_text(value, where)
+    target[parts[-1]] = value
     for path in [path for path in grid.places if path[: len(parts)] == parts]:
         del grid.places[path]
-    grid.places[parts] = where
+    grid.places |= {parts: where} | places
+
+
+def _parse(text: str, place: Callable[[int], str], path: KeyPath, places: dict[KeyPath, str]) -> Any:
+    """The value of one YAML text that stands at ``path``; ``place`` tells where a line of it is."""
+    try:
+        _refuse_fancy(text, place)
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        what = " ".join(str(part) for part in (error.context, error.problem) if part)
+        raise UserError(f"not valid YAML: {what}", where=place(line), remedy=_yaml_remedy(what)) from error
+    except yaml.YAMLError as error:
+        what = " ".join(str(error).split())
+        raise UserError(f"not valid YAML: {what}", where=place(1), remedy="Remove the control characters") from error
+    return None if node is None else _value(node, path, place, places)
+
+
+def _yaml_remedy(what: str) -> str:
+    return "Indent by blanks, not tabs" if "'\\t'" in what else "Check indentation, brackets, quotes and colons there"
+
+
+def _refuse_fancy(text: str, place: Callable[[int], str]) -> None:
+    """Refuse anchors, aliases, tags and great depth before the composer follows them (an alias may hold itself)."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        at = place(event.start_mark.line + 1) if event.start_mark else place(1)
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise UserError(
+                f"grids have no anchors and aliases, {getattr(event, 'anchor', '')!r} is one",
+                where=at,
+                remedy="Write the value out (and quote a text that begins with & or *)",
+            )
+        if tag := getattr(event, "tag", None):
+            raise UserError(f"grids have no YAML tags, {tag!r} is one", where=at, remedy="Leave the tag out")
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise UserError(f"nested more than {_DEEPEST} deep", where=at, remedy="Look for a bracket left open")
+
+
+def _value(node: yaml.Node, path: KeyPath, place: Callable[[int], str], places: dict[KeyPath, str]) -> Any:
+    places.setdefault(path, place(node.start_mark.line + 1))
+    if isinstance(node, yaml.MappingNode):
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            at = place(key_node.start_mark.line + 1)
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise UserError("a key is a word, not a list or mapping", where=at, remedy="Look for a missing quote")
+            key = str(key_node.value)
+            if key in result:
+                raise UserError(f"the key {key!r} is given twice", where=at, remedy="Keep one of them")
+            places[(*path, key)] = at
+            result[key] = _value(value_node, (*path, key), place, places)
+        return result
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(item, (*path, i), place, places) for i, item in enumerate(node.value)]
+    key = ".".join(map(str, path))
+    return _scalar(node, f"{place(node.start_mark.line + 1)}: {key}" if key else place(node.start_mark.line + 1))
+
+
+def _scalar(node: yaml.Node, where: str) -> Any:
+    """Text, a whole or broken number in plain writing, true, false or null; nothing else that YAML 1.1 knows."""
+    text, kind = str(node.value), str(node.tag).removeprefix(_TAG)
+    if kind == "str":
+        if _NUMBER_AS_TEXT.match(text) and not getattr(node, "style", None):
+            raise UserError(f"YAML reads {text!r} as text", where=where, remedy=f"Write {_as_yaml_number(text)}")
+        return text
+    if kind in ("int", "float") and not _PLAIN_NUMBER.match(text):
+        raise UserError(
+            f"YAML reads {text!r} as a number in an unusual way", where=where, remedy="Write plain digits, or quote it"
+        )
+    if kind not in ("int", "float", "bool", "null"):
+        raise UserError(f"{text!r} is read as a {kind}", where=where, remedy="Quote it if it is text")
+    if kind == "bool" and text.lower() not in ("true", "false"):
+        raise UserError(f"YAML reads {text!r} as true or false", where=where, remedy="Write true or false, or quote it")
+    return yaml.SafeLoader("").construct_object(node)
+
+
+def _as_yaml_number(text: str) -> str:
+    mantissa, exponent = text.lower().split("e")
+    mantissa = mantissa if "." in mantissa else f"{mantissa}.0"
+    return f"{mantissa}e{exponent}" if exponent[0] in "+-" else f"{mantissa}e+{exponent}"

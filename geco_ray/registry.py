@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import json
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -24,7 +25,14 @@ T = TypeVar("T")
 class Options(BaseModel):
     """Base of every component's options: frozen, typed, unknown keys refused, defaults as in the paper."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    # Defaults are validated too: a float option whose default is written 1 must not differ in identity from 1.0.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
+
+
+class OptionError(UserError):
+    """A wrong option of a component; ``key`` is the option's name."""
+
+    key: str = ""
 
 
 class NoOptions(Options):
@@ -44,18 +52,30 @@ class Entry(Generic[T]):
     def parse_options(self, given: dict[str, object] | None = None) -> Options:
         """Check ``given`` against the component's options and fill in the defaults.
 
+        Types are strict, as in a grid: ``"20"``, ``20.0`` and ``true`` are no whole numbers.
+
         Raises:
-            UserError: an unknown key or a value of the wrong type, named with the component.
+            OptionError: an unknown key or a value of the wrong type, named with the component.
         """
         try:
-            return self.options.model_validate(given or {})
+            return self.options.model_validate_json(json.dumps(given or {}), strict=True)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            key = ".".join(str(part) for part in first["loc"]) or "options"
-            if first["type"] == "extra_forbidden":
-                remedy = suggest(key, self.options.model_fields) if self.options.model_fields else "It has none."
-                raise UserError(f"unknown option {key!r} of {self.name!r}", remedy=remedy) from None
-            raise UserError(f"option {key!r} of {self.name!r}: {first['msg']}", found=first["input"]) from None
+        except TypeError as error:
+            raise OptionError(
+                f"an option of {self.name!r} is no plain value ({error})", remedy="Give text or numbers"
+            ) from None
+        key = ".".join(str(part) for part in first["loc"]) or "options"
+        if first["type"] == "extra_forbidden":
+            remedy = suggest(key, self.options.model_fields) if self.options.model_fields else "It has none"
+            problem = OptionError(f"unknown option {key!r} of {self.name!r}", remedy=remedy.rstrip("."))
+        else:
+            what = first["msg"].removeprefix("Value error, ")
+            problem = OptionError(
+                f"option {key!r} of {self.name!r}: {what}", found=first["input"], remedy="Change it, or leave it out"
+            )
+        problem.key = str(first["loc"][0]) if first["loc"] else ""
+        raise problem
 
 
 class Registry(Generic[T]):
@@ -70,15 +90,15 @@ class Registry(Generic[T]):
         """Decorator: register the class or function below under ``name``.
 
         Raises:
-            ValueError: two files register the same name (compared by letters and digits only).
+            ValueError: two components share a name or title (compared by letters and digits only).
         """
 
         def add(target: T) -> T:
             entry = Entry(name, title or name, target, options, getattr(target, "__module__", "?"))
-            known = {form: old for old in self._entries.values() for form in (simplify(old.name), simplify(old.title))}
-            for form in (simplify(entry.name), simplify(entry.title)):
-                if form in known and known[form].module != entry.module:
-                    raise ValueError(f"{self.kind} {name!r} is registered by {known[form].module} and {entry.module}")
+            for old in self._entries.values():
+                same = {simplify(old.name), simplify(old.title)} & {simplify(entry.name), simplify(entry.title)}
+                if same and not _reloaded(old, entry):
+                    raise ValueError(f"{self.kind} {name!r} is registered by {old.module} and {entry.module}")
             self._entries[name] = entry
             return target
 
@@ -112,8 +132,32 @@ class Registry(Generic[T]):
         if self._loaded:
             return
         self._loaded = True  # first, since a module of the folder may look up a sibling while it is imported
-        folder = importlib.import_module(self.package)
-        for module in sorted(info.name for info in pkgutil.iter_modules(folder.__path__)):
-            importlib.import_module(f"{self.package}.{module}")
-        for point in importlib.metadata.entry_points(group=self.package):
+        try:
+            folder = importlib.import_module(self.package)
+            for module in sorted(info.name for info in pkgutil.iter_modules(folder.__path__)):
+                importlib.import_module(f"{self.package}.{module}")
+            for point in importlib.metadata.entry_points(group=self.package):
+                self._load_plugin(point)
+        except BaseException:
+            self._loaded = False  # or the next look-up would see half of the names and call the rest unknown
+            raise
+
+    def _load_plugin(self, point: importlib.metadata.EntryPoint) -> None:
+        try:
             point.load()
+        except Exception as error:
+            owner = point.dist.name if point.dist else point.value
+            raise UserError(
+                f"the plug-in {point.name!r} ({self.kind}) cannot be loaded: {type(error).__name__}: {error}",
+                where=point.value,
+                remedy=f"Mend it, or pip uninstall {owner}",
+            ) from error
+
+
+def _reloaded(old: Entry[Any], new: Entry[Any]) -> bool:
+    """Whether ``new`` is ``old`` from a module that was imported again."""
+    return (old.module, old.name, getattr(old.target, "__qualname__", "")) == (
+        new.module,
+        new.name,
+        getattr(new.target, "__qualname__", None),
+    )
