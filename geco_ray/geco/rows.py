@@ -37,7 +37,7 @@ POLICY: Mapping[str, tuple[str, str]] = MappingProxyType(
         "blank_word": ("count", "kept; it gets no attribution"),
         "padded_word": ("count", "kept as it is; stripped only for matching"),
         "several_labels": ("count", "kept; one text under more than one label"),
-        "duplicate_text": ("count", "kept; the same words twice in one class"),
+        "duplicate_text": ("count", "kept; the same words as an earlier row of the file"),
     }
 )
 """What the loader does with each defect: ``reject`` (a :class:`UserError`) or ``count`` (see the audit), and why."""
