@@ -81,8 +81,8 @@ class Task:
 
 
 def task_names(data_dir: Path | None = None) -> list[str]:
-    """The four GECO tasks, the four demo tasks, and, with ``data_dir``, the folders found there."""
-    own = user_tasks(data_dir) if data_dir is not None else []
+    """The four GECO tasks, the four demo tasks, and the user's own folders where :func:`load_task` would find them."""
+    own = user_tasks(data_dir)
     return [*GECO_TASKS, *DEMO_TASKS, *(name for name in own if name not in GECO_TASKS + DEMO_TASKS)]
 
 

@@ -184,8 +184,8 @@ class _Reader:
 
     def integer(self, value: object, what: str, most: int) -> int:
         text = str(value)
-        if isinstance(value, (bool, float)) or not text.isdecimal() or int(text) > most:
-            raise self.error(f"{what} must be a whole number from 0 to {most}, not {text!r}", value)
+        if isinstance(value, (bool, float)) or not text.isdecimal() or len(text) > 10 or int(text) > most:
+            raise self.error(f"{what} must be a whole number from 0 to {most}, not {text[:40]!r}", value)
         return int(text)
 
     def labels(self, value: object, words: tuple[str, ...]) -> dict[tuple[str, str], dict[int, Label]]:

@@ -54,8 +54,11 @@ def read_yaml(text: str, name: str) -> Any:
         mark = error.problem_mark or error.context_mark
         where = f"{name}:{mark.line + 1}" if mark else name
         raise UserError(f"invalid YAML: {error.problem or error.context}", where=where) from None
-    except yaml.YAMLError as error:
-        raise UserError(f"invalid YAML: {str(error).splitlines()[0]}", where=name) from None
+    except yaml.reader.ReaderError as error:
+        line = text.encode()[: error.position].count(b"\n") + 1
+        raise UserError(f"invalid YAML: {error.reason}", where=f"{name}:{line}") from None
+    except RecursionError:
+        raise UserError("invalid YAML: nested too deeply", where=name) from None
     if node is None:
         raise UserError("the file is empty", where=name)
     return _located(node, name, set())
@@ -101,8 +104,8 @@ def read_json_lines(text: str, name: str) -> Iterator[tuple[int, Any]]:
             yield number, json.loads(line, object_pairs_hook=partial(_table, where))
         except json.JSONDecodeError as error:
             raise UserError(f"invalid JSON at column {error.colno}: {error.msg}", where=where) from None
-        except RecursionError:
-            raise UserError("invalid JSON: nested too deeply", where=where) from None
+        except (RecursionError, ValueError):  # ValueError: a number of thousands of digits
+            raise UserError("invalid JSON: nested too deeply, or too long a number", where=where) from None
 
 
 def _table(where: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 Words are separated by blanks, punctuation included. A slot in brackets holds the word's form for each class, in the
 order of the classes. A slot without a star belongs to the grammatical subject and is turned in both versions; a slot
 with a star belongs to someone else, is turned in version ``all`` only, and keeps the starred form in ``subj``. An
-empty form repeats the one before it: ``(sees||see)``. The last form may be left out when it is to be derived by rule.
+empty form repeats the one before it: ``(sees||see)``. The neutral form, when it is the last
+of three, may be left out and is then derived by rule.
 The source sentence has the starred forms; its subject is of the first class that the first star does not name, so the
 two persons differ.
 """
@@ -77,7 +78,8 @@ def _slot(inside: str, position: int, classes: Sequence[str], where: str) -> Slo
         if not form:
             raise UserError(f"the first form of the slot ({inside}) is empty", where=where)
         forms.append(form)
-    fewest = max(2, len(classes) - 1)
+    derivable = len(classes) == 3 and classes[-1] == "neutral"
+    fewest = 2 if derivable else len(classes)
     if not fewest <= len(forms) <= len(classes):
         raise UserError(
             f"the slot ({inside}) has the wrong number of forms",

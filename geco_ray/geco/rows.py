@@ -172,8 +172,8 @@ def _parse_line(line: bytes, number: int, where: str, keep_mismatched: bool) -> 
         raise UserError(f"byte {error.start + 1} of the line is not UTF-8", where=where) from None
     except json.JSONDecodeError as error:
         raise UserError(f"invalid JSON at column {error.colno}: {error.msg}", where=where) from None
-    except RecursionError:
-        raise UserError("invalid JSON: nested too deeply", where=where) from None
+    except (RecursionError, ValueError):  # ValueError: a number of thousands of digits
+        raise UserError("invalid JSON: nested too deeply, or too long a number", where=where) from None
     if not isinstance(record, dict):
         raise UserError("the line is not a JSON object", where=where, found=type(record).__name__)
     for key in KEYS:

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from geco_ray.errors import UserError
 from geco_ray.geco import sources
@@ -22,6 +24,7 @@ from geco_ray.geco.dataset import (
     task_fingerprint,
     task_names,
 )
+from geco_ray.geco.rows import parse_rows
 
 GOOD = {
     "sentence": ["She", "opens", "the", "door", "."],
@@ -61,6 +64,7 @@ BAD_SECOND_LINES = {
     "spaces": (b"  \t", "the line is blank"),
     "json": (b'{"sentence": [', "invalid JSON at column"),
     "nested": (b"[" * 100_000, "invalid JSON"),
+    "number": (b'{"target": ' + b"9" * 5000 + b"}", "too long a number"),
     "utf8": (b'{"sentence": ["\xff"]}', "not UTF-8"),
     "array": (b"[1, 2]", "not a JSON object"),
     "missing": (without("gender"), "the key 'gender' is missing"),
@@ -120,6 +124,19 @@ def test_a_missing_file_and_a_folder_are_user_errors(tmp_path: Path) -> None:
     for path in (tmp_path / "none.jsonl", tmp_path):
         with pytest.raises(UserError, match="cannot read the file"):
             read_rows(path)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=40), st.integers(0, 200), st.integers(0, 200))
+def test_any_damage_to_a_line_is_read_or_refused(junk: bytes, start: int, length: int) -> None:
+    whole = json.dumps(GOOD).encode()
+    damaged = whole[:start] + junk + whole[start + length :]
+    try:
+        rows = parse_rows(damaged + b"\n", "x.jsonl")
+    except UserError as error:
+        assert str(error).startswith("x.jsonl")  # noqa: PT017 (either outcome is right)
+    else:
+        assert all(len(row.words) == len(row.truth) and LABELS[row.target] == row.gender for row in rows)
 
 
 def test_rows_keep_every_word_as_it_stands(tmp_path: Path) -> None:
@@ -260,6 +277,7 @@ def test_without_a_folder_the_environment_and_the_cache_are_searched(
     monkeypatch.setenv("GECO_RAY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("GECO_RAY_OFFLINE", "1")
     own_folder(tmp_path / "cache")
+    assert "mine" in task_names()
     assert load_task("mine").name == "mine"
     with pytest.raises(UserError, match="named"):
         load_task("binary_gender_all")

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from geco_ray.errors import UserError
 from geco_ray.geco.labelling import (
@@ -76,6 +78,27 @@ def test_explicit_labels_with_tags_and_words_that_look_like_other_types() -> Non
     assert sentence.label("subj", "male", 3) is None
 
 
+def test_only_a_neutral_form_may_be_left_out() -> None:
+    with pytest.raises(UserError, match="wrong number of forms"):
+        parse_markup("(young|old) cooks sing", ("young", "old", "middle"), "x")
+    with pytest.raises(UserError, match="wrong number of forms"):
+        parse_markup("(a|b) c", ("a", "b", "c", "neutral"), "x")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet="(|)* abé\n'\"-:[]{}#&", max_size=60))
+def test_any_sentence_is_read_or_refused(text: str) -> None:
+    for data, name in ((HEAD + "  - " + text, "c.yaml"), (json.dumps({"format": FORMAT}) + "\n" + text, "c.jsonl")):
+        try:
+            labelling = parse_labelling(data.encode(), name)
+        except UserError as error:
+            assert str(error).startswith(name)  # noqa: PT017 (either outcome is right)
+        else:
+            assert dump_labelling(parse_labelling(dump_labelling(labelling).encode(), "d.jsonl")) == dump_labelling(
+                labelling
+            )
+
+
 def test_writing_and_reading_gives_the_same_labelling(tmp_path: Path) -> None:
     corpus = parse(
         HEAD + "  - (She|He|They) (is||are) the (mother|father*|parent) .\n  - id: 9\n    words: [a b, ' ']\n"
@@ -97,6 +120,8 @@ BAD_YAML = {
     "no_sentences": (f"format: {FORMAT}\n", 1, "'sentences' with a list"),
     "none_inside": (HEAD.replace("sentences:", "sentences: []"), 0, "the file has no sentences"),
     "syntax": (HEAD + "  - a\n  b: [\n", 5, "invalid YAML"),
+    "control": (HEAD + "  - é (She|He) \x07 left .\n", 4, "control characters are not allowed"),
+    "deep": (HEAD + "  - " + "[" * 20_000, 4, "invalid YAML"),
     "alias": (HEAD + "  - &a (She|He) left\n  - *a\n", 4, "aliases are not allowed"),
     "format": (HEAD.replace("labelling 1", "labelling 7") + "  - (a|b) c\n", 1, "not a labelling of this format"),
     "head_key": ("languge: en\n" + HEAD + "  - (a|b) c\n", 1, "unknown key 'languge'. Did you mean 'language'"),
@@ -112,6 +137,7 @@ BAD_YAML = {
     "entry_key": (HEAD + "  - id: 1\n    txt: a\n", 5, "unknown key 'txt'. Did you mean 'text'"),
     "both": (HEAD + "  - text: a\n    words: [a]\n", 4, "either text or words"),
     "id": (HEAD + "  - id: one\n    text: (She|He) left .\n", 4, "id must be a whole number"),
+    "id_long": (HEAD + f"  - id: {'9' * 5000}\n    text: (She|He) left .\n", 4, "id must be a whole number"),
     "id_twice": (HEAD + "  - (She|He) left .\n  - id: 0\n    text: (She|He) ran .\n", 5, "corpus.yaml:4 already"),
     "no_slot": (HEAD + "  - She left .\n", 4, "no word of the sentence is marked"),
     "open": (HEAD + "  - (She|He left .\n", 4, "cannot read the slot"),
@@ -147,6 +173,7 @@ def test_every_fault_of_a_yaml_file_has_its_line(case: str) -> None:
 
 
 BAD_JSONL = {
+    "long_number": ('{"id": ' + "9" * 5000 + ', "words": ["a"]}', "too long a number"),
     "blank": ("\n", "the line is blank"),
     "json": ("{", "invalid JSON at column"),
     "twice": ('{"id": 0, "id": 1}', "the key 'id' stands twice"),
