@@ -22,11 +22,11 @@ AXES: dict[str, tuple[str, ...]] = {
     "counterfactuals": ("dataset", "base_seed", "seeding", "method", "protocol"),
     "validity": ("dataset", "base_seed", "seeding", "method", "protocol", "family"),
 }
-# Parameters that say nothing about the setting.
-_DERIVED = frozenset({"kind"})
+# Parameters that say nothing about the setting: the dataset's and the encoder's names stand for their fingerprints.
+_DERIVED = frozenset({"kind", "data", "encoder_fingerprint"})
 _SEEDS = ("seed", "base_seed", "variant")
 _COLUMNS: dict[str, tuple[str, ...]] = {
-    "train": ("epoch", "test_accuracy"),
+    "train": ("epoch",),
     "explain": ("row", "sentence_idx", "correct", "words", "truth", "attribution"),
     "score": ("row", "sentence_idx", "correct", "mass_accuracy", "reason"),
     "models": ("seed", "hard_disagreement", "probability_mae", "base_balanced_accuracy", "balanced_accuracy"),

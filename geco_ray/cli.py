@@ -107,7 +107,7 @@ def _finish(grid: Grid, cells: list[Cell], plan: Plan, ledger: Ledger, as_json: 
     if as_json:
         rows = [stage.row() for stage in plan.stages]
         folder = report_and_show(ledger, cells, grid.name, None)
-        out.print_json(json.dumps({"grid": grid.name, "stages": rows, "report": folder}))
+        out.print_json(json.dumps({"grid": grid.name, "stages": rows, "report": str(folder)}))
     else:
         report_and_show(ledger, cells, grid.name, out)
     if plan.left:

@@ -29,17 +29,17 @@ def _one_or_many(value: Any) -> Any:
 
 def _count_or_list(value: Any) -> Any:
     if not isinstance(value, int) or isinstance(value, bool):
-        return value
+        return tuple(value) if isinstance(value, list) else value
     if not 1 <= value <= _LARGEST_COUNT:
         raise ValueError(f"a count is between 1 and {_LARGEST_COUNT}; write [{value}] for the one number {value}")
-    return list(range(value))
+    return tuple(range(value))
 
 
 def _list_of_seeds(value: Any) -> Any:
     """Only a list: ``base_seeds: 2026`` could be one seed or 2,026 of them."""
     if isinstance(value, int) and not isinstance(value, bool):
         raise ValueError(f"base seeds are a list; write [{value}] for the one seed {value}")
-    return value
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _named(value: Any) -> Any:

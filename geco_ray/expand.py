@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -157,13 +158,19 @@ def _check_variants(axes: CfeAxes, text: GridText) -> None:
 def packs(cells: Iterable[Cell], size: int) -> list[tuple[Cell, ...]]:
     """Group cells that are computed together: one pack is one trial.
 
-    The base models of a data set train as one stack, and so do up to ``size`` variants of one family and base model.
-    Every other cell is a pack of its own. Packing changes no result.
+    The base models of a data set train as one stack, and so do up to ``size`` variants of one family and base model;
+    the seeds of a paradigm whose encoder is frozen share its features. Every other cell is a pack of its own. Packing
+    changes no result.
     """
+    from geco_ray.geco.paradigms.base import PARADIGMS
+
     groups: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
-        if isinstance(cell, BaseCell):
-            key: tuple[Any, ...] = (cell.KIND, cell.dataset, cell.seeding)
+        key: tuple[Any, ...]
+        if isinstance(cell, TrainCell) and PARADIGMS.get(cell.paradigm).target.shares_work:
+            key = (replace(cell, seed=None).id,)
+        elif isinstance(cell, BaseCell):
+            key = (cell.KIND, cell.dataset, cell.seeding)
         elif isinstance(cell, VariantCell):
             key = (cell.KIND, cell.base.id, cell.family)
         else:

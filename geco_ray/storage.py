@@ -6,10 +6,14 @@ a temporary file in the same folder, flushed to disk and renamed; in an object s
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import re
 import socket
 import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,9 +22,13 @@ from geco_ray.errors import StorageError, UserError
 if TYPE_CHECKING:
     from pyarrow import fs
 
+_READERS = 32  # requests to a bucket at a time: each takes tens of milliseconds, nearly all of it waiting
+_OF_ONE_FILE = (FileNotFoundError, PermissionError, IsADirectoryError)
+_LEFTOVER = re.compile(r"^\..+\.(?P<host>[^/]+)\.(?P<pid>\d+)\.\d+\.tmp$")
+
 
 class Storage(Protocol):
-    """Whole-file access under one root; paths are relative, with ``/``."""
+    """Whole-file access under one root; paths are relative, with ``/``. Faults of the disk are StorageErrors."""
 
     root: str
 
@@ -28,7 +36,10 @@ class Storage(Protocol):
         """Create or replace one file as a whole."""
 
     def read(self, path: str) -> bytes:
-        """The bytes of one file. Raises FileNotFoundError."""
+        """The bytes of one file. Raises FileNotFoundError, PermissionError, IsADirectoryError, else StorageError."""
+
+    def read_many(self, paths: Sequence[str]) -> Iterator[bytes | OSError]:
+        """The bytes of each file, or what :meth:`read` raised for that one file; in order."""
 
     def names(self, folder: str) -> dict[str, int]:
         """File name to size in bytes for the files of one folder (no sub-folders); empty if it is not there."""
@@ -37,7 +48,13 @@ class Storage(Protocol):
         """Delete one file if it is there."""
 
     def move(self, path: str, target: str) -> None:
-        """Rename a file, creating the target's folder."""
+        """Rename a file, creating the target's folder; nothing happens if it is not there."""
+
+    def exclusive(self, folder: str) -> contextlib.AbstractContextManager[None]:
+        """Keep other processes of this host out of the same block for the same folder."""
+
+    def sweep(self) -> int:
+        """Delete temporary files that dead processes of this host left behind; how many there were."""
 
 
 class LocalStorage:
@@ -50,7 +67,7 @@ class LocalStorage:
     def write(self, path: str, data: bytes) -> None:
         target = self.folder / path
         temporary = target.parent / f".{target.name}.{socket.gethostname()}.{os.getpid()}.{time.monotonic_ns()}.tmp"
-        try:
+        with self._explained(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
                 with temporary.open("wb") as stream:
@@ -58,34 +75,72 @@ class LocalStorage:
                     stream.flush()
                     os.fsync(stream.fileno())
                 temporary.replace(target)
-            finally:
-                temporary.unlink(missing_ok=True)
-        except OSError as error:
-            raise self._explain(error, target) from error
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    temporary.unlink()
+                raise
 
     def read(self, path: str) -> bytes:
-        return (self.folder / path).read_bytes()
+        target = self.folder / path
+        with self._explained(target, *_OF_ONE_FILE), target.open("rb", buffering=0) as stream:
+            return stream.readall()
+
+    def read_many(self, paths: Sequence[str]) -> Iterator[bytes | OSError]:
+        for path in paths:
+            yield _bytes_or_error(self, path)
 
     def names(self, folder: str) -> dict[str, int]:
-        try:
-            with os.scandir(self.folder / folder) as entries:
-                return {
-                    entry.name: entry.stat().st_size
-                    for entry in entries
-                    if entry.is_file() and not entry.name.startswith(".")
-                }
-        except FileNotFoundError:
-            return {}
-        except OSError as error:
-            raise self._explain(error, self.folder / folder) from error
+        found: dict[str, int] = {}
+        place = self.folder / folder
+        with self._explained(place), contextlib.suppress(FileNotFoundError), os.scandir(place) as entries:
+            for entry in entries:
+                if entry.name.startswith(".") or not entry.is_file():
+                    continue
+                with contextlib.suppress(FileNotFoundError):  # moved or removed since the folder was opened
+                    found[entry.name] = entry.stat().st_size
+        return found
 
     def remove(self, path: str) -> None:
-        (self.folder / path).unlink(missing_ok=True)
+        with self._explained(self.folder / path):
+            (self.folder / path).unlink(missing_ok=True)
 
     def move(self, path: str, target: str) -> None:
         goal = self.folder / target
-        goal.parent.mkdir(parents=True, exist_ok=True)
-        (self.folder / path).replace(goal)
+        with self._explained(goal), contextlib.suppress(FileNotFoundError):
+            goal.parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / path).replace(goal)
+
+    @contextlib.contextmanager
+    def exclusive(self, folder: str) -> Iterator[None]:
+        place = self.folder / folder
+        with self._explained(place):
+            place.mkdir(parents=True, exist_ok=True)
+            handle = os.open(place, os.O_RDONLY)
+        try:
+            lock_file(handle, wait=True)
+            yield
+        finally:
+            os.close(handle)  # gives the lock back, as does the end of the process
+
+    def sweep(self) -> int:
+        swept = 0
+        for folder, _, names in os.walk(self.folder):
+            for name in names:
+                match = _LEFTOVER.match(name)
+                if match and match["host"] == socket.gethostname() and not process_lives(int(match["pid"])):
+                    with contextlib.suppress(OSError):
+                        (Path(folder) / name).unlink()
+                        swept += 1
+        return swept
+
+    @contextlib.contextmanager
+    def _explained(self, path: Path, *passed: type[OSError]) -> Iterator[None]:
+        try:
+            yield
+        except passed:
+            raise
+        except OSError as error:
+            raise self._explain(error, path) from error
 
     def _explain(self, error: OSError, path: Path) -> StorageError:
         reason = error.strerror or str(error)
@@ -112,39 +167,126 @@ class ArrowStorage:
                 f"cannot open the storage {uri!r}: {error}", remedy="Give --root a folder or s3://bucket/path"
             ) from error
 
-    def _info(self, folder: str) -> list[fs.FileInfo]:
-        from pyarrow import fs
-
-        selector = fs.FileSelector(f"{self._base}/{folder}", allow_not_found=True)
-        return [info for info in self._fs.get_file_info(selector) if info.type == fs.FileType.File]
-
     def write(self, path: str, data: bytes) -> None:
-        try:
-            with self._fs.open_output_stream(f"{self._base}/{path}") as stream:
-                stream.write(data)
-        except OSError as error:
-            raise StorageError(f"{self.root}/{path}: cannot be written ({error}).") from error
+        with self._explained(path):
+            try:
+                self._put(path, data)
+            except FileNotFoundError:  # a file system with real folders; object stores have none to make
+                self._make_parent(path)
+                self._put(path, data)
+
+    def _put(self, path: str, data: bytes) -> None:
+        with self._fs.open_output_stream(f"{self._base}/{path}") as stream:
+            stream.write(data)
+
+    def _make_parent(self, path: str) -> None:
+        self._fs.create_dir(f"{self._base}/{path}".rpartition("/")[0], recursive=True)
 
     def read(self, path: str) -> bytes:
-        with self._fs.open_input_file(f"{self._base}/{path}") as stream:
+        with self._explained(path, *_OF_ONE_FILE), self._fs.open_input_file(f"{self._base}/{path}") as stream:
             return bytes(stream.readall())
 
+    def read_many(self, paths: Sequence[str]) -> Iterator[bytes | OSError]:
+        with ThreadPoolExecutor(_READERS) as pool:
+            yield from pool.map(lambda path: _bytes_or_error(self, path), paths)
+
     def names(self, folder: str) -> dict[str, int]:
-        return {info.base_name: info.size for info in self._info(folder) if not info.base_name.startswith(".")}
+        from pyarrow import fs
+
+        with self._explained(folder):
+            found: list[fs.FileInfo] = self._fs.get_file_info(
+                fs.FileSelector(f"{self._base}/{folder}", allow_not_found=True)
+            )
+        files = [info for info in found if info.type == fs.FileType.File and not info.base_name.startswith(".")]
+        return {info.base_name: info.size for info in files}
 
     def remove(self, path: str) -> None:
         from pyarrow import fs
 
-        if self._fs.get_file_info(f"{self._base}/{path}").type == fs.FileType.File:
-            self._fs.delete_file(f"{self._base}/{path}")
+        with self._explained(path):
+            if self._fs.get_file_info(f"{self._base}/{path}").type == fs.FileType.File:
+                self._fs.delete_file(f"{self._base}/{path}")
 
     def move(self, path: str, target: str) -> None:
-        self._fs.move(f"{self._base}/{path}", f"{self._base}/{target}")
+        from pyarrow import fs
+
+        source, goal = f"{self._base}/{path}", f"{self._base}/{target}"
+        with self._explained(path):
+            if self._fs.get_file_info(source).type != fs.FileType.File:
+                return
+            try:
+                self._fs.move(source, goal)
+            except FileNotFoundError:
+                self._make_parent(target)
+                self._fs.move(source, goal)
+
+    @contextlib.contextmanager
+    def exclusive(self, folder: str) -> Iterator[None]:
+        yield  # a bucket has no locks
+
+    def sweep(self) -> int:
+        return 0  # nor temporary files
+
+    @contextlib.contextmanager
+    def _explained(self, path: str, *passed: type[OSError]) -> Iterator[None]:
+        try:
+            yield
+        except passed:
+            raise
+        except OSError as error:
+            raise StorageError(
+                f"{self.root}/{path}: cannot be used ({error}). Check the bucket's name, the rights and the network, "
+                "then run the same command again; finished cells are kept."
+            ) from error
 
 
 def open_storage(root: str | Path) -> Storage:
-    """A local folder, or the bucket that a URI names. Nothing is created before the first write."""
+    """A local folder, or the bucket that a URI names. Nothing is created before the first write.
+
+    Raises:
+        UserError: an empty name, or a URI that pyarrow can't open.
+    """
     text = str(root)
+    if not text.strip():
+        raise UserError("--root is empty", remedy="Give a folder, or s3://bucket/path")
     if "://" in text and not text.startswith("file://"):
         return ArrowStorage(text)
     return LocalStorage(Path(text.removeprefix("file://")))
+
+
+def lock_file(handle: int, *, wait: bool) -> bool | None:
+    """Lock an open file or folder for this process; False if another holds it and we don't ``wait``.
+
+    The lock ends with the process, however it dies. None where there are no locks (some network file systems, Windows).
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def process_lives(pid: int) -> bool:
+    """Whether a process of this number runs on this host (a zombie doesn't)."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    with contextlib.suppress(OSError, IndexError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return True
+
+
+def _bytes_or_error(storage: Storage, path: str) -> bytes | OSError:
+    try:
+        return storage.read(path)
+    except OSError as error:
+        return error

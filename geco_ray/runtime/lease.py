@@ -1,4 +1,9 @@
-"""One driver per run folder: a lease file that names host and process, taken over when its process is gone."""
+"""One driver per run folder: a locked lease file that names host and process.
+
+The lock is what counts on one host: the system gives it back when its process ends, however it ends, so a lease can't
+go stale, two takers can't both win, and a process number that is used again means nothing. The file's content is for
+people, and for other hosts, where a lock may not be seen.
+"""
 
 from __future__ import annotations
 
@@ -8,71 +13,98 @@ import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 from geco_ray.errors import LeaseError, StorageError
-from geco_ray.storage import LocalStorage, Storage
+from geco_ray.storage import LocalStorage, Storage, lock_file, process_lives
 
 
 @contextlib.contextmanager
 def lease(storage: Storage) -> Iterator[None]:
     """Hold ``lease.json`` in a local run folder while the block runs; a bucket is not guarded.
 
+    Temporary files that killed processes of this host left in the folder are cleaned up first.
+
     Raises:
         LeaseError: another living process of this host, or any process of another host, holds it.
+        StorageError: the folder can't be written.
     """
     if not isinstance(storage, LocalStorage):
         yield
         return
     path = storage.folder / "lease.json"
-    _take(path)
+    handle = _take(path)
     try:
+        storage.sweep()
         yield
     finally:
-        path.unlink(missing_ok=True)
+        if _is_open_at(handle, path):
+            path.unlink(missing_ok=True)
+        os.close(handle)
 
 
-def _take(path: Path) -> None:
-    mine = json.dumps({"host": socket.gethostname(), "pid": os.getpid()})
-    for _ in range(3):
+def _take(path: Path) -> int:
+    """Open and lock the lease; the handle keeps the lock."""
+    while True:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
-        except FileExistsError:
-            _refuse_living(path)
-            path.unlink(missing_ok=True)
+            handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
         except OSError as error:
             raise StorageError(
                 f"{path}: cannot be written ({error.strerror}). Give another folder with --root."
             ) from error
-        else:
-            with os.fdopen(handle, "w") as stream:
-                stream.write(mine)
-            return
-    raise LeaseError(f"{path}: taken by another process again and again.")
+        try:
+            locked = lock_file(handle, wait=False)
+            if locked is False:
+                _refuse(path, handle)
+            if _is_open_at(handle, path):  # else its holder removed it between our opening and locking
+                _refuse_unlocked(path, handle, locks=locked is not None)
+                _sign(path, handle)
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
 
 
-def _refuse_living(path: Path) -> None:
+def _is_open_at(handle: int, path: Path) -> bool:
     try:
-        holder: dict[str, Any] = json.loads(path.read_text())
-        host, pid = str(holder["host"]), int(holder["pid"])
+        return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:
-        return
-    except (ValueError, KeyError, TypeError):
-        return  # a lease cut off while it was written has no living holder
-    if host == socket.gethostname() and not _alive(pid):
-        return
-    raise LeaseError(
-        f"{path.parent}: process {pid} on {host} works on this run folder. Wait for it, or, if you know that it is gone, "
-        f"delete {path}."
-    )
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
         return False
-    except PermissionError:
-        return True
-    return True
+
+
+def _sign(path: Path, handle: int) -> None:
+    mine = json.dumps({"host": socket.gethostname(), "pid": os.getpid()}).encode()
+    try:
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, mine, 0)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise StorageError(
+            f"{path}: cannot be written ({error.strerror}). Free some space or change --root."
+        ) from error
+
+
+def _holder(handle: int) -> tuple[str, int] | None:
+    """Host and process of whoever signed last; None if it can't be read (cut off by a crash, or not yet written)."""
+    try:
+        value = json.loads(os.pread(handle, 4096, 0))
+        return str(value["host"]), int(value["pid"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _refuse_unlocked(path: Path, handle: int, *, locks: bool) -> None:
+    """No lock was in the way: refuse if the holder may live on another host, or lives here and there are no locks."""
+    holder = _holder(handle)
+    if holder is not None and (holder[0] != socket.gethostname() or (not locks and process_lives(holder[1]))):
+        _refuse(path, handle)
+
+
+def _refuse(path: Path, handle: int) -> NoReturn:
+    host, pid = _holder(handle) or (socket.gethostname(), "of unknown number")
+    raise LeaseError(
+        f"{path.parent}: process {pid} on {host} works on this run folder. Wait for it, or, if you know that it is "
+        f"gone, delete {path}."
+    )

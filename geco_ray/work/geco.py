@@ -50,21 +50,22 @@ def _tokens(dataset: str, data_dir: Path | None, encoder: str) -> TaskTokens:
 
 @computation("train")
 def train(cells: Sequence[TrainCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
-    """Train each cell's classifier; the table is its history, the blob its trained weights."""
+    """Train a pack's classifiers; a cell's table is its history, its blob the trained weights."""
     from geco_ray.geco.encoders import resolve_encoder
     from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
     from geco_ray.geco.protocol import resolve_protocol
 
-    for cell in cells:
-        setup = TrainingSetup(
-            tokens=_tokens(cell.dataset, place.data_dir, cell.encoder_source),
-            source=resolve_encoder(cell.encoder_source),
-            protocol=resolve_protocol(cell.protocol),
-            device=resolve_device(place.device),
-        )
-        paradigm = PARADIGMS.get(cell.paradigm).target()
-        (trained,) = paradigm.train(setup, cell.paradigm_options, [cell.seed])
-        yield cell, Result(trained.history_table(), trained.to_bytes(), {"encoder": cell.encoder_source})
+    first = cells[0]  # a pack differs in its seeds only
+    setup = TrainingSetup(
+        tokens=_tokens(first.dataset, place.data_dir, first.encoder_source),
+        source=resolve_encoder(first.encoder_source),
+        protocol=resolve_protocol(first.protocol),
+        device=resolve_device(place.device),
+    )
+    paradigm = PARADIGMS.get(first.paradigm).target()
+    trained = paradigm.train(setup, first.paradigm_options, [cell.seed for cell in cells])
+    for cell, classifier in zip(cells, trained, strict=True):
+        yield cell, Result(classifier.history_table(), classifier.to_bytes(), {"encoder": cell.encoder_source})
 
 
 class _ExplainedModel:
@@ -72,27 +73,25 @@ class _ExplainedModel:
 
     def __init__(self, cell: TrainCell, ledger: Ledger, place: Workplace) -> None:
         from geco_ray.geco.encoders import resolve_encoder
+        from geco_ray.geco.explain import Explainer
         from geco_ray.geco.training import TrainedClassifier
 
-        record = ledger.require(cell)
-        self._device = resolve_device(place.device)
+        device = resolve_device(place.device)
         self._tokens = _tokens(cell.dataset, place.data_dir, cell.encoder_source)
-        self._model = TrainedClassifier.from_bytes(
-            ledger.blob(record), resolve_encoder(cell.encoder_source), self._device
-        )
+        source = resolve_encoder(cell.encoder_source)
+        trained = TrainedClassifier.from_bytes(ledger.blob(ledger.require(cell)), source, device)
+        self._explainer = Explainer(trained, self._tokens, protocol=cell.protocol, device=device)
 
     def answer(self, cell: ExplainCell) -> Result:
         """All attributions of one method for the cell's sentences."""
-        from geco_ray.geco.dataset import sample_sentences
-        from geco_ray.geco.explain import explain
-
-        rows = None
+        test = self._tokens.task.test
+        rows = list(range(len(test)))
         if cell.sentences is not None:
+            from geco_ray.geco.dataset import sample_sentences
+
             chosen = sample_sentences(self._tokens.task, cell.sentences, SENTENCE_SAMPLE_SEED)
-            rows = [number for number, row in enumerate(self._tokens.task.test) if row.sentence_idx in chosen]
-        return Result(
-            explain(self._model, self._tokens, cell.method, cell.method_options, rows=rows, device=self._device)
-        )
+            rows = [row for row in rows if test[row].sentence_idx in chosen]
+        return Result(self._explainer.explain(rows, cell.method, cell.method_options))
 
 
 def _load_model(cell: ExplainCell, ledger: Ledger, place: Workplace) -> Subject:
@@ -108,4 +107,5 @@ def score(cells: Sequence[ScoreCell], ledger: Ledger, place: Workplace) -> Itera
     from geco_ray.geco.explain import score as score_table
 
     for cell in cells:
-        yield cell, Result(score_table(ledger.table(ledger.require(cell.explained))))
+        explanations = ledger.table(ledger.require(cell.explained))
+        yield cell, Result(score_table(explanations, protocol=cell.explained.model.protocol))

@@ -38,6 +38,9 @@ class Paradigm(ABC):
     repeated: ClassVar[bool] = True
     """False when nothing is drawn, so that one run stands for all seeds (its seed is None)."""
 
+    shares_work: ClassVar[bool] = False
+    """True when the seeds share what costs most, so that they are better trained together than apart."""
+
     @abstractmethod
     def train(self, setup: TrainingSetup, options: Options, seeds: Sequence[int | None]) -> Iterator[TrainedClassifier]:
         """One trained classifier per repetition, in the order of ``seeds``; what they share is computed once."""

@@ -34,6 +34,7 @@ class BertC(Paradigm):
     """See the module. The pooler's outputs are computed once for all epochs and seeds: the encoder never changes."""
 
     depends_on: ClassVar[Literal["encoder", "tokenizer"]] = "encoder"
+    shares_work: ClassVar[bool] = True
 
     def train(self, setup: TrainingSetup, options: Options, seeds: Sequence[int | None]) -> Iterator[TrainedClassifier]:
         from geco_ray.geco.encoders import load_encoder
