@@ -7,6 +7,7 @@ A finished cell is up to three files, written in this order, each whole or not a
     cells/<stage>/<id>.json          the record: what the cell is, size and SHA-256 of the files, when and where it ran
 
 The record is the commit: without it the cell is not done, and whatever a killed run left is overwritten by the next.
+The record's first line holds the SHA-256 of all that follows it, so that a changed bit is seen there as well.
 A failed attempt leaves ``failures/<stage>/<id>.json``, which success removes.
 """
 
@@ -61,24 +62,38 @@ class Record:
     schema: int = SCHEMA
 
     def to_json(self) -> bytes:
-        return json.dumps(self.__dict__ | {"upstream": list(self.upstream)}, sort_keys=True, indent=1).encode()
+        body = json.dumps(self.__dict__ | {"upstream": list(self.upstream)}, sort_keys=True, indent=1).encode()[1:]
+        return _checksum_line(body) + body
 
     @staticmethod
     def from_json(data: bytes, where: str) -> Record:
-        try:
-            value = json.loads(data)
-            record = Record(**(value | {"upstream": tuple(value["upstream"])}))
-        except (ValueError, TypeError, KeyError) as error:
-            raise DamagedCell(f"{where}: not a record of a cell ({error}).") from error
-        if record.schema != SCHEMA:
+        """Read a record back.
+
+        Raises:
+            DamagedCell: not a record, or not as it was written.
+            UserError: a record of another version of geco_ray.
+        """
+        head, body = data[:_CHECKSUM_LENGTH], data[_CHECKSUM_LENGTH:]
+        if head != _checksum_line(body):
+            raise DamagedCell(f"{where}: not a record of a cell, or changed since it was written.")
+        value = json.loads(data)
+        if value.get("schema") != SCHEMA:
             raise UserError(
                 "the run folder was written by another version of geco_ray",
                 where=where,
-                found=f"schema {record.schema}",
+                found=f"schema {value.get('schema')} of geco_ray {value.get('info', {}).get('geco_ray')}",
                 expected=f"schema {SCHEMA}",
                 remedy="Use that version, or another --root",
             )
-        return record
+        del value["checksum"]
+        return Record(**(value | {"upstream": tuple(value["upstream"])}))
+
+
+def _checksum_line(body: bytes) -> bytes:
+    return b'{"checksum": "%s",' % hashlib.sha256(body).hexdigest().encode()
+
+
+_CHECKSUM_LENGTH = len(_checksum_line(b""))
 
 
 class Ledger:
@@ -99,26 +114,22 @@ class Ledger:
         """Finished cells, and the damaged ones (id to what is wrong), judged by record and file size alone."""
         folder = f"cells/{stage}"
         sizes = self.storage.names(folder)
+        names = sorted(name for name in sizes if name.endswith(".json"))
         records: dict[str, Record] = {}
         damaged: dict[str, str] = {}
-        for name in sorted(sizes):
-            cell_id, _, suffix = name.rpartition(".")
-            if suffix != "json":
-                continue
+        for name, data in zip(names, self.storage.read_many([f"{folder}/{name}" for name in names]), strict=True):
+            cell_id = name.removesuffix(".json")
+            if isinstance(data, FileNotFoundError):
+                continue  # set aside since the folder was listed
+            where = f"{self.root}/{folder}/{name}"
             try:
-                record = Record.from_json(self.storage.read(f"{folder}/{name}"), f"{self.root}/{folder}/{name}")
-            except (DamagedCell, OSError) as error:
-                damaged[cell_id] = str(error)
-                continue
-            wrong = [
-                f"{cell_id}.{suffix}: {sizes.get(f'{cell_id}.{suffix}', 'no')} bytes, {entry['bytes']} recorded"
-                for suffix, entry in record.files.items()
-                if sizes.get(f"{cell_id}.{suffix}") != entry["bytes"]
-            ]
-            if wrong or record.id != cell_id:
-                damaged[cell_id] = wrong[0] if wrong else f"{name}: holds the record of {record.id}"
-            else:
+                if isinstance(data, OSError):
+                    raise DamagedCell(f"{where}: cannot be read ({data}).")
+                record = Record.from_json(data, where)
+                _check_record(record, stage, cell_id, sizes, where)
                 records[cell_id] = record
+            except DamagedCell as error:
+                damaged[cell_id] = str(error)
         return records, damaged
 
     def records(self, stage: str) -> list[Record]:
@@ -128,13 +139,11 @@ class Ledger:
     def failures(self, stage: str) -> dict[str, dict[str, Any]]:
         """Id to the last failed attempt (error, traceback, host, attempts) of the stage's cells that are not done."""
         folder = f"failures/{stage}"
-        names = self.storage.names(folder)
+        names = sorted(name for name in self.storage.names(folder) if name.endswith(".json"))
         found = {}
-        for name in sorted(names):
-            try:
-                found[name.removesuffix(".json")] = json.loads(self.storage.read(f"{folder}/{name}"))
-            except ValueError:
-                found[name.removesuffix(".json")] = {"error": "the failure's own record is unreadable"}
+        for name, data in zip(names, self.storage.read_many([f"{folder}/{name}" for name in names]), strict=True):
+            if not isinstance(data, FileNotFoundError):  # it went when the cell succeeded a moment ago
+                found[name.removesuffix(".json")] = _failure(data)
         return found
 
     # --- reading ---
@@ -187,35 +196,42 @@ class Ledger:
         Raises:
             StorageError: the disk is full or the folder cannot be written; nothing half-written stays.
         """
-        base = f"cells/{cell.stage}/{cell.id}"
-        existing = self.get(cell)
-        if existing is not None:
-            return existing
-        files: dict[str, dict[str, Any]] = {}
-        for suffix, data in (("safetensors", blob), ("parquet", _parquet_bytes(table))):
-            if data is not None:
-                self.storage.write(f"{base}.{suffix}", data)
-                files[suffix] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        blobs = {"safetensors": blob, "parquet": _parquet_bytes(table)}
+        contents = {suffix: data for suffix, data in blobs.items() if data is not None}
         record = Record(
             id=cell.id,
             stage=cell.stage,
             params=cell.params(),
             upstream=tuple(parent.id for parent in cell.upstream()),
             rows=table.num_rows,
-            files=files,
+            files={
+                suffix: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+                for suffix, data in contents.items()
+            },
             info=dict(info or {}) | _provenance(),
         )
-        self.storage.write(f"{base}.json", record.to_json())
+        commit = record.to_json()  # before anything is written: a value that JSON can't hold must not get half-way
+        folder = f"cells/{cell.stage}"
+        # A worker that outlived its driver and its successor may finish one cell at once; the files of the one and the
+        # record of the other must not meet.
+        with self.storage.exclusive(folder):
+            existing = self.get(cell)
+            if existing is not None:
+                return existing
+            for suffix, data in contents.items():
+                self.storage.write(f"{folder}/{cell.id}.{suffix}", data)
+            self.storage.write(f"{folder}/{cell.id}.json", commit)
         self.storage.remove(f"failures/{cell.stage}/{cell.id}.json")
         return record
 
     def get(self, cell: Cell) -> Record | None:
-        """The record of ``cell``, or None if it is not done."""
+        """The record of ``cell``, or None if it is not done (its record is missing or damaged)."""
         path = f"cells/{cell.stage}/{cell.id}.json"
         try:
-            return Record.from_json(self.storage.read(path), f"{self.root}/{path}")
+            record = Record.from_json(self.storage.read(path), f"{self.root}/{path}")
         except (OSError, DamagedCell):
             return None
+        return record if (record.id, record.stage) == (cell.id, cell.stage) else None
 
     def require(self, cell: Cell) -> Record:
         """The record of a cell that another one is computed from.
@@ -232,8 +248,8 @@ class Ledger:
         """Note a failed attempt; it is removed when the cell succeeds."""
         path = f"failures/{cell.stage}/{cell.id}.json"
         try:
-            attempts = int(json.loads(self.storage.read(path))["attempts"])
-        except (OSError, ValueError, KeyError):
+            attempts = int(_failure(self.storage.read(path)).get("attempts", 0))
+        except (OSError, ValueError, TypeError):
             attempts = 0
         entry = {
             "id": cell.id,
@@ -255,11 +271,32 @@ class Ledger:
                     self.storage.move(f"cells/{stage}/{name}", f"quarantine/{stage}/{name}")
 
 
+def _check_record(record: Record, stage: str, cell_id: str, sizes: Mapping[str, int], where: str) -> None:
+    """A record must be that of the cell it is named after, and its files must be there with their sizes."""
+    if (record.id, record.stage) != (cell_id, stage):
+        raise DamagedCell(f"{where}: holds the record of {record.stage} {record.id}.")
+    for suffix, entry in record.files.items():
+        size = sizes.get(f"{cell_id}.{suffix}")
+        if size != entry["bytes"]:
+            found = "is missing" if size is None else f"has {size} bytes"
+            raise DamagedCell(f"{where.removesuffix('json')}{suffix}: {found}, {entry['bytes']} bytes are recorded.")
+
+
+def _failure(data: bytes | OSError) -> dict[str, Any]:
+    """A failure's own record; its loss is no reason to stop."""
+    try:
+        value = json.loads(data) if isinstance(data, bytes) else None
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, dict) and "error" in value else {"error": "the failure's record is unreadable"}
+
+
 def _parquet_bytes(table: pa.Table) -> bytes:
     import pyarrow.parquet as pq
 
     sink = io.BytesIO()
-    pq.write_table(table, sink, compression="zstd")
+    # In one chunk, or the bytes would tell in how many batches the rows were computed.
+    pq.write_table(table.combine_chunks(), sink, compression="zstd")
     return sink.getvalue()
 
 

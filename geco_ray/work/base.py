@@ -107,28 +107,51 @@ def find_held(stage: str) -> HeldStage:
 def run_pack(pack: Sequence[Cell], place: Workplace) -> list[Outcome]:
     """Compute the cells of a pack that are not done, and commit each as soon as it is finished.
 
+    An exception may have come from any of the cells that were still open, so each of them gets one try of its own:
+    the one that is at fault fails, and the others are done.
+
     Raises:
         StorageError: the ledger cannot be written.
     """
     _load_stages()
     ledger = Ledger(place.root)
     waiting = {cell.id: cell for cell in pack if ledger.get(cell) is None}
-    outcomes = []
+    outcomes: list[Outcome] = []
+    if not waiting:
+        return outcomes
+    error, seconds = _compute(waiting, ledger, place, outcomes)
+    if error is None:
+        return outcomes
+    if len(waiting) == 1:
+        return [*outcomes, *(_fail(cell, error, ledger, seconds) for cell in waiting.values())]
+    for cell in waiting.values():
+        outcomes += run_pack((cell,), place)
+    return outcomes
+
+
+def _compute(
+    waiting: dict[str, Cell], ledger: Ledger, place: Workplace, outcomes: list[Outcome]
+) -> tuple[Exception | None, float]:
+    """Commit what the stage's computation gives, taking it out of ``waiting``; what stopped it, and after how long."""
+    first = next(iter(waiting.values()))
     started = time.monotonic()
     try:
+        compute = _COMPUTATIONS[first.stage, first.KIND]
+        for cell, result in compute(list(waiting.values()), ledger, place):
+            seconds = time.monotonic() - started
+            if cell.id not in waiting:
+                raise RuntimeError(f"the computation gave a cell that was not asked for, or one twice: {cell.title}")
+            ledger.put(cell, result.table, blob=result.blob, info=result.info | {"seconds": round(seconds, 4)})
+            del waiting[cell.id]
+            outcomes.append(Outcome(cell.id, cell.title, seconds))
+            started = time.monotonic()
         if waiting:
-            compute = _COMPUTATIONS[pack[0].stage, pack[0].KIND]
-            for cell, result in compute(list(waiting.values()), ledger, place):
-                seconds = time.monotonic() - started
-                ledger.put(cell, result.table, blob=result.blob, info=result.info | {"seconds": round(seconds, 4)})
-                del waiting[cell.id]
-                outcomes.append(Outcome(cell.id, cell.title, seconds))
-                started = time.monotonic()
+            raise RuntimeError("the computation ended without a result for this cell")
     except StorageError:
         raise
     except Exception as error:
-        outcomes += [_fail(cell, error, ledger, time.monotonic() - started) for cell in waiting.values()]
-    return outcomes
+        return error, time.monotonic() - started
+    return None, 0.0
 
 
 def _fail(cell: Cell, error: Exception, ledger: Ledger, seconds: float) -> Outcome:
@@ -153,8 +176,8 @@ class Holder:
         started = time.monotonic()
         if self._ledger.get(cell) is not None:
             return Outcome(cell.id, cell.title, 0.0)
-        held = find_held(cell.stage)
         try:
+            held = find_held(cell.stage)
             key = f"{cell.stage}:{held.key(cell)}"
             if self._subject is None or key != self._key:
                 self.release()
