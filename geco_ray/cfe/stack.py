@@ -76,7 +76,7 @@ class Stack:
         self.adam = self.settings[0].optimizer == "adam"
         self.train = gather(jobs, pool, self.device)
         self.val = shared_rows(pool.val_x, self.device)
-        self.val_y = torch.tensor(pool.val_y, device=self.device)
+        self.val_y = torch.tensor(pool.val_y, dtype=torch.float32, device=self.device)
         on_cpu = self.device.type == "cpu"
         self.tile_rows, block = (CPU_ROWS, CPU_BLOCK) if on_cpu else (CUDA_ROWS, CUDA_BLOCK)
         longest = max(self.train.x.shape[2], self.val.x.shape[2])

@@ -44,17 +44,28 @@ class TrainingSettings:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The rows all jobs draw from (train, then update pool; float32 (n, d)) and the validation part."""
+    """The data of base and changed models: train, update pool and validation part; x float32 (., d), y int64 (.,).
+
+    ``x`` holds the train rows at 0..n-1 and the update rows at n..n+u-1; the validation part serves early stopping
+    only, and is the same for every model.
+    """
 
     x: npt.NDArray[np.float32]
+    train_y: npt.NDArray[np.int64]
+    update_y: npt.NDArray[np.int64]
     val_x: npt.NDArray[np.float32]
-    val_y: npt.NDArray[np.float32]
+    val_y: npt.NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        if len(self.x) != len(self.train_y) + len(self.update_y) or len(self.val_x) != len(self.val_y):
+            raise ValueError("rows and labels differ in number")
 
     @staticmethod
     def of(dataset: Dataset) -> Pool:
-        """Train rows at 0..n-1, update rows at n..n+u-1."""
+        """The training view of a data set."""
         x = np.concatenate([dataset.train.x, dataset.update.x]).astype(np.float32)
-        return Pool(x, dataset.val.x.astype(np.float32), dataset.val.y.astype(np.float32))
+        val_x = dataset.val.x.astype(np.float32)
+        return Pool(x, dataset.train.y, dataset.update.y, val_x, dataset.val.y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,10 +183,16 @@ def group_jobs(jobs: Sequence[TrainingJob], cap: int) -> list[list[int]]:
     return groups
 
 
-def base_job(dataset: Dataset, seed: int, hidden: Sequence[int] = HIDDEN) -> TrainingJob:
+def base_job(pool: Pool, seed: int, hidden: Sequence[int] = HIDDEN) -> TrainingJob:
     """The job of a base model: the training part as it is, torch's default initialisation under ``seed``."""
-    initial = Mlp.initial(len(dataset.features), hidden, seed=seed)
-    return TrainingJob(initial, np.arange(len(dataset.train), dtype=np.int64), dataset.train.y)
+    initial = Mlp.initial(pool.x.shape[1], hidden, seed=seed)
+    return TrainingJob(initial, np.arange(len(pool.train_y), dtype=np.int64), pool.train_y)
+
+
+def resampled(job: TrainingJob, seed: int) -> TrainingJob:
+    """The job on as many of its rows drawn with replacement from ``default_rng(seed)``."""
+    drawn = np.random.default_rng(seed).integers(0, len(job.rows), size=len(job.rows))
+    return TrainingJob(job.initial, job.rows[drawn], job.labels[drawn], job.settings)
 
 
 def _module(model: Mlp) -> torch.nn.Sequential:

@@ -41,7 +41,7 @@ def pool(data: Dataset) -> Pool:
 def mixed_jobs(data: Dataset, settings: TrainingSettings) -> list[TrainingJob]:
     """Own rows, labels, starts and optimizer settings in one call, of two shapes."""
     n, u = len(data.train), len(data.update)
-    base = base_job(data, 2026)
+    base = base_job(Pool.of(data), 2026)
     rng = np.random.default_rng(5)
     drawn, kept = rng.integers(0, n, n), np.sort(rng.choice(n, 270, replace=False))
     flipped = data.train.y.copy()
@@ -54,9 +54,9 @@ def mixed_jobs(data: Dataset, settings: TrainingSettings) -> list[TrainingJob]:
         TrainingJob(base.initial, kept, data.train.y[kept]),
         TrainingJob(base.initial, base.rows, flipped),
         TrainingJob(base.initial, more, more_y),
-        base_job(data, 7),
-        base_job(data, 2026, (8,)),
-        base_job(data, 2026, (16, 16, 8)),
+        base_job(Pool.of(data), 7),
+        base_job(Pool.of(data), 2026, (8,)),
+        base_job(Pool.of(data), 2026, (16, 16, 8)),
     ]
     changed = dataclasses.replace(settings, learning_rate=4e-3, weight_decay=1e-3)
     sgd = dataclasses.replace(settings, optimizer="sgd", learning_rate=3e-2, momentum=0.9)
@@ -110,7 +110,7 @@ def test_the_same_call_gives_the_same_bits(data: Dataset, pool: Pool) -> None:
 def test_base_models_are_the_papers(data: Dataset, pool: Pool) -> None:
     from sklearn.metrics import balanced_accuracy_score
 
-    models = [result.model for result in train_stacked([base_job(data, 2026 + i) for i in range(5)], pool)]
+    models = [result.model for result in train_stacked([base_job(pool, 2026 + i) for i in range(5)], pool)]
     assert [int((~model.favourable(data.test.x)).sum()) for model in models] == [64, 63, 63, 62, 60]
     accuracies = [100 * balanced_accuracy_score(data.test.y, model.favourable(data.test.x)) for model in models]
     np.testing.assert_allclose(accuracies, [98.75, 96.72, 96.72, 97.19, 96.88], atol=0.005)
@@ -139,7 +139,7 @@ def test_early_stopping_rule() -> None:
 
 
 def test_saturated_rows_give_the_gradient_of_torchs_loss(data: Dataset) -> None:
-    base = base_job(data, 2026)
+    base = base_job(Pool.of(data), 2026)
     huge = Mlp(
         (base.initial.weights[0] * np.float32(300), *base.initial.weights[1:]),
         tuple(b.copy() for b in base.initial.biases),

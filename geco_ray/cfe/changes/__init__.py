@@ -1,0 +1,1 @@
+"""Families of changed models, one file each (see :mod:`geco_ray.cfe.changes.base`)."""
