@@ -183,7 +183,8 @@ def refuse_twice(values: Iterable[Any], path: KeyPath, text: GridText, show: Cal
 
 
 def _explain(error: ValidationError, text: GridText) -> UserError:
-    first = error.errors(include_url=False)[0]
+    # A misspelt key is the cause, the key that is missing for it only the consequence.
+    first = min(error.errors(include_url=False), key=lambda fault: fault["type"] != "extra_forbidden")
     path: KeyPath = tuple(first["loc"])
     key, where = ".".join(str(part) for part in path), text.place(path)
     if first["type"] == "extra_forbidden":

@@ -21,6 +21,7 @@ KeyPath = tuple[str | int, ...]
 _NUMBER_AS_TEXT = re.compile(r"^[+-]?(\d+(\.\d*)?|\.\d+)[eE][+-]?\d+$")
 _PLAIN_NUMBER = re.compile(r"^[+-]?(0|[1-9]\d{0,99}|\d+\.\d*([eE][+-]\d+)?|\.\d+([eE][+-]\d+)?|\.(inf|nan))$", re.I)
 _DEEPEST = 20
+_LONGEST_SHOWN = 80
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -137,7 +138,9 @@ def _parse(text: str, place: Callable[[int], str], path: KeyPath, places: dict[K
         _refuse_fancy(text, place)
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        # For a quote left open the fault is where it began; the scanner notices it far below.
+        mark = (isinstance(error, yaml.scanner.ScannerError) and error.context_mark) or error.problem_mark
+        line = mark.line + 1 if mark else 1
         what = " ".join(str(part) for part in (error.context, error.problem) if part)
         raise UserError(f"not valid YAML: {what}", where=place(line), remedy=_yaml_remedy(what)) from error
     except yaml.YAMLError as error:
@@ -192,18 +195,21 @@ def _value(node: yaml.Node, path: KeyPath, place: Callable[[int], str], places: 
 def _scalar(node: yaml.Node, where: str) -> Any:
     """Text, a whole or broken number in plain writing, true, false or null; nothing else that YAML 1.1 knows."""
     text, kind = str(node.value), str(node.tag).removeprefix(_TAG)
+    shown = text if len(text) < _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
     if kind == "str":
         if _NUMBER_AS_TEXT.match(text) and not getattr(node, "style", None):
-            raise UserError(f"YAML reads {text!r} as text", where=where, remedy=f"Write {_as_yaml_number(text)}")
+            raise UserError(f"YAML reads {shown!r} as text", where=where, remedy=f"Write {_as_yaml_number(text)}")
         return text
     if kind in ("int", "float") and not _PLAIN_NUMBER.match(text):
         raise UserError(
-            f"YAML reads {text!r} as a number in an unusual way", where=where, remedy="Write plain digits, or quote it"
+            f"YAML reads {shown!r} as a number in an unusual way", where=where, remedy="Write plain digits, or quote it"
         )
     if kind not in ("int", "float", "bool", "null"):
-        raise UserError(f"{text!r} is read as a {kind}", where=where, remedy="Quote it if it is text")
+        raise UserError(f"{shown!r} is read as a {kind}", where=where, remedy="Quote it if it is text")
     if kind == "bool" and text.lower() not in ("true", "false"):
-        raise UserError(f"YAML reads {text!r} as true or false", where=where, remedy="Write true or false, or quote it")
+        raise UserError(
+            f"YAML reads {shown!r} as true or false", where=where, remedy="Write true or false, or quote it"
+        )
     return yaml.SafeLoader("").construct_object(node)
 
 

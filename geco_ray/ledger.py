@@ -156,7 +156,7 @@ class Ledger:
         """
         import pyarrow.parquet as pq
 
-        return pq.read_table(io.BytesIO(self._verified(record, "parquet")))
+        return pq.ParquetFile(io.BytesIO(self._verified(record, "parquet"))).read(use_threads=False)
 
     def blob(self, record: Record) -> bytes:
         """The weights of a finished cell, as safetensors bytes. Raises DamagedCell as :meth:`table` does."""
