@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -202,6 +203,26 @@ def test_a_given_neutral_form_wins_over_the_rules() -> None:
     sentence = labelled("he tries hard", {}, {0: "she"}, {0: "they", 1: "attempt"})
     assert texts(sentence, "all", PAPER)[2] == "they attempt hard"
     assert texts(sentence, "all", None)[2] == "they attempt hard"
+
+
+# ---- the page on corpora of one's own
+
+
+def test_the_examples_of_the_docs_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "own_corpus.md").read_text(encoding="utf-8")
+    yaml, python = (re.findall(rf"^```{kind}\n(.*?)^```", page, re.M | re.S) for kind in ("yaml", "python"))
+    assert (len(yaml), len(python)) == (3, 1)
+    monkeypatch.chdir(tmp_path)
+    Path("kitchen.yaml").write_text(yaml[0], encoding="utf-8")
+    exec(python[0], {})
+    assert sorted(path.name for path in Path("data").iterdir()) == [
+        f"kitchen_{kind}_{version}" for kind in ("binary", "non_binary") for version in ("all", "subj")
+    ]
+    assert load_task("kitchen_non_binary_subj", Path("data")).labels == LABELS
+    spelled, german = (parse_labelling(text.encode(), "docs.yaml") for text in yaml[1:])
+    assert texts(spelled.sentences[0], "all")[1] == "The clerk thanks Lord Norton ."
+    assert texts(spelled.sentences[1], "subj") == ["The either|or puzzles her ."] * 3
+    assert build_all(german)["binary_subj"].labels == ("young", "old")
 
 
 # ---- against the release

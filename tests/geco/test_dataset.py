@@ -276,6 +276,7 @@ def test_without_a_folder_the_environment_and_the_cache_are_searched(
     monkeypatch.setenv("GECO_RAY_DATA", str(tmp_path / "named"))
     monkeypatch.setenv("GECO_RAY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("GECO_RAY_OFFLINE", "1")
+    monkeypatch.setenv("GECO_RAY_OFFLINE", "1")
     own_folder(tmp_path / "cache")
     assert "mine" in task_names()
     assert load_task("mine").name == "mine"
