@@ -26,12 +26,12 @@ def resolve_device(name: str = "auto") -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", name):
         raise UserError(f"unknown device {name!r}", expected="auto, cpu, cuda or cuda:N")
-    device = torch.device(name)
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+    number = int(name.partition(":")[2] or 0)  # torch itself wraps a large one round to a negative index
+    if name.startswith("cuda") and number >= torch.cuda.device_count():
         raise ResourceError(
             f"device {name!r} was asked for, but this process sees {torch.cuda.device_count()} GPUs. Use --device cpu."
         )
-    return device
+    return torch.device(name)
 
 
 def limit_threads(threads: int) -> None:
