@@ -6,6 +6,7 @@ A view is made once from a table of numbers and then shown alike in the terminal
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 

@@ -30,9 +30,17 @@ class Interrupted(GecoRayError):
 
 
 class Executor(Protocol):
-    """Runs the cells of one wave."""
+    """Runs the cells of one wave; a pack of it may hold cells that are done already."""
 
-    def run(self, stage: str, cells: Sequence[Cell], progress: RunProgress) -> None: ...
+    def run(self, stage: str, work: Wave, progress: RunProgress) -> None: ...
+
+
+@dataclass(frozen=True)
+class Wave:
+    """The cells of one stage and kind that can be computed now, and the packs they belong to."""
+
+    ready: Sequence[Cell]
+    packs: Sequence[tuple[Cell, ...]]
 
 
 @dataclass
@@ -40,19 +48,18 @@ class InlineExecutor:
     """Everything in this process, one cell after another: for tests, debugging and single cells."""
 
     place: Workplace
-    pack: int
 
-    def run(self, stage: str, cells: Sequence[Cell], progress: RunProgress) -> None:
+    def run(self, stage: str, work: Wave, progress: RunProgress) -> None:
         from geco_ray.device import limit_threads
 
         limit_threads(self.place.threads)
         if stage in HOLDER_STAGES:
             holder = Holder(self.place)
-            for cell in cells:
+            for cell in work.ready:
                 progress.report(holder.answer(cell))
             holder.release()
             return
-        for pack in packs(cells, self.pack):
+        for pack in work.packs:
             for outcome in run_pack(pack, self.place):
                 progress.report(outcome)
 
@@ -64,9 +71,9 @@ class RayExecutor:
         self._settings, self._place, self._stack = settings, place, stack
         self._resources: dict[str, float] | None = None
 
-    def run(self, stage: str, cells: Sequence[Cell], progress: RunProgress) -> None:
+    def run(self, stage: str, work: Wave, progress: RunProgress) -> None:
         if stage not in TRIAL_STAGES and stage not in HOLDER_STAGES:
-            InlineExecutor(self._place, self._settings.pack).run(stage, cells, progress)
+            InlineExecutor(self._place).run(stage, work, progress)
             return
         if self._resources is None:
             from geco_ray.runtime.session import ray_session
@@ -76,12 +83,12 @@ class RayExecutor:
             from geco_ray.runtime.trials import run_trials
 
             gpus = self._gpus(self._settings.gpus_per_trial)
-            run_trials(packs(cells, self._settings.pack), self._place, gpus, progress.report)
+            run_trials(work.packs, self._place, gpus, progress.report)
         else:
             from geco_ray.runtime.holders import run_held
 
             gpus = self._gpus(self._settings.gpus_per_actor)
-            run_held(cells, self._place, self._holder_count(gpus), gpus, progress.report)
+            run_held(work.ready, self._place, self._holder_count(gpus), gpus, progress.report)
 
     def _gpus(self, asked: float | None) -> float:
         available = (self._resources or {}).get("GPU", 0.0)
@@ -153,14 +160,16 @@ def run_plan(plan: Plan, cells: list[Cell], settings: RunSettings, console: Cons
         progress = stack.enter_context(RunProgress(len(waiting), console, quiet=settings.quiet))
         executor: Executor
         if settings.executor == "inline":
-            executor = InlineExecutor(place, settings.pack)
+            executor = InlineExecutor(place)
         else:
             executor = RayExecutor(settings, place, stack)
-        for stage, wave in _waves(waiting):
-            ready = _ready(wave, ledger)
+        for stage, wave in _waves(cells):
+            ready = _ready([cell for cell in wave if cell.id in left], ledger)
             if ready:
+                wanted = {cell.id for cell in ready}
+                touched = [pack for pack in packs(wave, settings.pack) if any(cell.id in wanted for cell in pack)]
                 progress.stage(stage)
-                executor.run(stage, ready, progress)
+                executor.run(stage, Wave(ready, touched), progress)
     return make_plan(cells, ledger, settings.pack)
 
 

@@ -104,6 +104,6 @@ def _connect(address: str) -> None:
     if thread.is_alive() or failure:
         reason = f"{failure[0]}" if failure else f"no answer within {_CONNECT_SECONDS} s"
         raise ResourceError(
-            f"cannot connect to the Ray cluster at {address!r} ({reason}). Check --address, and that this machine holds "
-            "the cluster's ~/.ray/auth_token."
+            f"cannot connect to the Ray cluster at {address!r} ({reason}). Check --address, and that this "
+            "machine holds the cluster's ~/.ray/auth_token."
         )

@@ -74,15 +74,25 @@ class HeldStage:
     load: Callable[[Any, Ledger, Workplace], Subject]
 
 
-_COMPUTATIONS: dict[tuple[str, str], Computation] = {}
+@dataclass(frozen=True)
+class _Registered:
+    compute: Computation
+    whole: bool
+
+
+_COMPUTATIONS: dict[tuple[str, str], _Registered] = {}
 _HELD: dict[str, HeldStage] = {}
 
 
-def computation(stage: str, kind: str = "") -> Callable[[Computation], Computation]:
-    """Decorator: the function below computes packs of this stage."""
+def computation(stage: str, kind: str = "", *, whole: bool = False) -> Callable[[Computation], Computation]:
+    """Decorator: the function below computes packs of this stage.
+
+    With ``whole`` it always gets the whole pack, also when some of its cells are done already: cells of one stack then
+    come out with the same bytes whether or not a run was interrupted between them.
+    """
 
     def add(function: Computation) -> Computation:
-        _COMPUTATIONS[stage, kind] = function
+        _COMPUTATIONS[stage, kind] = _Registered(function, whole)
         return function
 
     return add
@@ -119,7 +129,7 @@ def run_pack(pack: Sequence[Cell], place: Workplace) -> list[Outcome]:
     outcomes: list[Outcome] = []
     if not waiting:
         return outcomes
-    error, seconds = _compute(waiting, ledger, place, outcomes)
+    error, seconds = _compute(pack, waiting, ledger, place, outcomes)
     if error is None:
         return outcomes
     if len(waiting) == 1:
@@ -130,15 +140,18 @@ def run_pack(pack: Sequence[Cell], place: Workplace) -> list[Outcome]:
 
 
 def _compute(
-    waiting: dict[str, Cell], ledger: Ledger, place: Workplace, outcomes: list[Outcome]
+    pack: Sequence[Cell], waiting: dict[str, Cell], ledger: Ledger, place: Workplace, outcomes: list[Outcome]
 ) -> tuple[Exception | None, float]:
     """Commit what the stage's computation gives, taking it out of ``waiting``; what stopped it, and after how long."""
     first = next(iter(waiting.values()))
     started = time.monotonic()
     try:
-        compute = _COMPUTATIONS[first.stage, first.KIND]
-        for cell, result in compute(list(waiting.values()), ledger, place):
+        stage = _COMPUTATIONS[first.stage, first.KIND]
+        done = {cell.id for cell in pack} - set(waiting)
+        for cell, result in stage.compute(pack if stage.whole else list(waiting.values()), ledger, place):
             seconds = time.monotonic() - started
+            if cell.id in done and stage.whole:
+                continue
             if cell.id not in waiting:
                 raise RuntimeError(f"the computation gave a cell that was not asked for, or one twice: {cell.title}")
             ledger.put(cell, result.table, blob=result.blob, info=result.info | {"seconds": round(seconds, 4)})

@@ -1,12 +1,223 @@
-"""Robust counterfactuals' stages (to come)."""
+"""Robust counterfactuals' stages: base and changed models, counterfactuals, and their validity under change."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from geco_ray.cells import Cell
+from geco_ray.cells import BaseCell, Cell, CounterfactualCell, ValidityCell, VariantCell
+from geco_ray.device import resolve_device
+from geco_ray.ledger import Ledger
+from geco_ray.work.base import HeldStage, Result, Subject, Workplace, computation, held_stage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from geco_ray.cfe.base_model import BaseModel
+    from geco_ray.cfe.classifier import Mlp
+    from geco_ray.cfe.datasets import Dataset
 
 
 def check_cfe_inputs(cells: Sequence[Cell], data_dir: Path | None) -> None:
-    """Nothing yet."""
+    """Open every data set that the cells need.
+
+    Raises:
+        UserError: one is missing or wrong.
+    """
+    bases: list[BaseCell] = []
+    for cell in cells:
+        if isinstance(cell, BaseCell):
+            bases.append(cell)
+        elif isinstance(cell, VariantCell | CounterfactualCell):
+            bases.append(cell.base)
+        elif isinstance(cell, ValidityCell):
+            bases.append(cell.counterfactuals.base)
+    for name in dict.fromkeys(base.dataset for base in bases):
+        _dataset(name, data_dir)
+
+
+@lru_cache(maxsize=4)
+def _dataset(name: str, data_dir: Path | None) -> Dataset:
+    from geco_ray.cfe.datasets import load_dataset
+
+    return load_dataset(name, data_dir)
+
+
+def _model_row(model: Mlp, base: Mlp, dataset: Dataset, facts: dict[str, Any]) -> pa.Table:
+    """The one row of a model's cell: what it is, its descriptors on the test part, its weights."""
+    from dataclasses import asdict
+
+    import pyarrow as pa
+
+    from geco_ray.cfe.descriptors import describe
+
+    row = facts | asdict(describe(base, model, dataset.test)) | {"weights": model.to_bytes()}
+    table = pa.Table.from_pylist([row])
+    for name in ("linf_distance", "l2_distance"):  # null for another architecture, and still a number's column
+        table = table.set_column(table.schema.get_field_index(name), name, table[name].cast(pa.float64()))
+    return table
+
+
+@computation("models", "base", whole=True)
+def train_bases(cells: Sequence[BaseCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
+    """Train the base models of one data set as one stack."""
+    from geco_ray.cfe.base_model import train_bases as train
+    from geco_ray.cfe.seeding import BaseKey
+    from geco_ray.cfe.training import Pool
+
+    dataset = _dataset(cells[0].dataset, place.data_dir)
+    keys = [BaseKey(cell.dataset, cell.base_seed, cell.seeding) for cell in cells]
+    for cell, base in zip(cells, train(keys, Pool.of(dataset), resolve_device(place.device)), strict=True):
+        facts = {
+            "change_id": None,
+            "family": None,
+            "level": None,
+            "seed": cell.base_seed,
+            "draw": None,
+            "epochs": base.epochs,
+            "best_epoch": base.best_epoch,
+            "adverse_test_rows": int((~base.model.favourable(dataset.test.x)).sum()),
+        }
+        yield cell, Result(_model_row(base.model, base.model, dataset, facts))
+
+
+def _stored(cell: BaseCell | VariantCell, ledger: Ledger) -> Mlp:
+    from geco_ray.cfe.classifier import Mlp
+
+    return Mlp.from_bytes(ledger.table(ledger.require(cell))["weights"][0].as_py())
+
+
+def _base(cell: BaseCell, ledger: Ledger) -> BaseModel:
+    from geco_ray.cfe.base_model import BaseModel
+    from geco_ray.cfe.seeding import BaseKey
+
+    return BaseModel(BaseKey(cell.dataset, cell.base_seed, cell.seeding), _stored(cell, ledger))
+
+
+@computation("models", "variant", whole=True)
+def make_variants(cells: Sequence[VariantCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
+    """Make variants of one family and base model; those that are trained are trained as one stack."""
+    from geco_ray.cfe.changes.base import realise, variant_specs
+    from geco_ray.cfe.training import Pool
+
+    first = cells[0]
+    dataset, base = _dataset(first.base.dataset, place.data_dir), _base(first.base, ledger)
+    specs = variant_specs(first.family, base.key, [cell.variant for cell in cells])
+    made = realise(specs, base, Pool.of(dataset), resolve_device(place.device))
+    for cell, variant in zip(cells, made, strict=True):
+        spec = variant.spec
+        facts = {
+            "change_id": spec.change_id,
+            "family": spec.family,
+            "level": spec.level,
+            "seed": spec.seed,
+            "draw": spec.draw,
+            "epochs": variant.epochs,
+            "best_epoch": variant.best_epoch,
+        }
+        yield cell, Result(_model_row(variant.model, base.model, dataset, facts))
+
+
+@computation("counterfactuals")
+def generate(cells: Sequence[CounterfactualCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
+    """One method's counterfactuals. It sees the base model and the data, and has no way to a changed model.
+
+    How long each request took is a measurement and goes to the record; the table holds what can be repeated.
+    """
+    from geco_ray.cfe.factuals import select_factuals
+    from geco_ray.cfe.generation import generate as ask
+    from geco_ray.cfe.methods.base import METHODS
+
+    for cell in cells:
+        dataset, base = _dataset(cell.base.dataset, place.data_dir), _base(cell.base, ledger)
+        task = _task(cell, dataset, base, place)
+        started = time.perf_counter()
+        prepared = METHODS.get(cell.method).target(task, cell.method_options)
+        set_up_seconds = time.perf_counter() - started
+        factuals = select_factuals(base, dataset.test)
+        table = ask(prepared, task, factuals.x, factuals.ids.tolist(), factuals.row_ids.tolist())
+        info = {
+            "set_up": {key: _json(value) for key, value in prepared.set_up.items()},
+            "set_up_seconds": round(set_up_seconds, 6),
+            "request_seconds": [round(value, 6) for value in table["seconds"].to_pylist()],
+            "eligible_factuals": factuals.eligible,
+        }
+        yield cell, Result(table.drop_columns(["seconds", "batch"]), info=info)
+
+
+def _json(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _task(cell: CounterfactualCell, dataset: Dataset, base: BaseModel, place: Workplace) -> Any:
+    import numpy as np
+
+    from geco_ray.cfe.methods.base import GenerationTask
+
+    return GenerationTask(
+        dataset=cell.base.dataset,
+        base_seed=cell.base.base_seed,
+        protocol=cell.protocol,
+        seeding=cell.base.seeding,
+        model=base.model,
+        train_x=dataset.train.x.astype(np.float32),
+        train_y=dataset.train.y,
+        update_x=dataset.update.x.astype(np.float32),
+        update_y=dataset.update.y,
+        val_x=dataset.val.x.astype(np.float32),
+        val_y=dataset.val.y,
+        device=str(resolve_device(place.device)),
+    )
+
+
+class _Bank:
+    """The changed models of one base model, loaded family by family and kept."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._models: dict[tuple[str, ...], list[Mlp]] = {}
+
+    def answer(self, cell: ValidityCell) -> Result:
+        """Each counterfactual against each variant of the cell's family."""
+        import numpy as np
+        import pyarrow as pa
+
+        key = tuple(variant.id for variant in cell.variants)
+        if key not in self._models:
+            self._models[key] = [_stored(variant, self._ledger) for variant in cell.variants]
+        models = self._models[key]
+        made = self._ledger.table(self._ledger.require(cell.counterfactuals))
+        status = made["status"].to_pylist()
+        valid = [state == "found" for state in status]
+        survived: list[list[bool] | None] = [None] * len(status)
+        adverse: list[list[bool]] = [[] for _ in status]
+        if status:
+            still = np.stack([~model.favourable(np.array(made["factual"].to_pylist())) for model in models], axis=1)
+            adverse = still.tolist()
+        rows = [number for number, ok in enumerate(valid) if ok]
+        if rows:
+            points = np.array([made["counterfactual"][number].as_py() for number in rows])
+            answers = np.stack([model.favourable(points) for model in models], axis=1)
+            for number, answer in zip(rows, answers.tolist(), strict=True):
+                survived[number] = answer
+        return Result(
+            pa.table(
+                {
+                    "factual_id": made["factual_id"],
+                    "status": made["status"],
+                    "base_valid": pa.array(valid, pa.bool_()),
+                    "variant_valid": pa.array(survived, pa.list_(pa.bool_())),
+                    "factual_still_adverse": pa.array(adverse, pa.list_(pa.bool_())),
+                }
+            )
+        )
+
+
+def _load_bank(cell: ValidityCell, ledger: Ledger, place: Workplace) -> Subject:
+    return _Bank(ledger)
+
+
+held_stage("validity", HeldStage(key=lambda cell: cell.counterfactuals.base.id, load=_load_bank))
