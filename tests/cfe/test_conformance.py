@@ -23,14 +23,25 @@ class Case:
 
     quick: dict[str, object] = field(default_factory=dict)
     tight: dict[str, object] | None = None
-    steps_column: str = "steps"
+    columns: tuple[str, ...] = ("steps",)
     requests: int = 66
 
 
 CASES = {
     "kdtree": Case(),
     "rnce": Case(),
-    "wachter": Case(tight={"max_steps": 1}),
+    "wachter": Case(quick={"max_steps": 400}, tight={"max_steps": 1}),
+    "robx_balanced": Case(
+        quick={"samples": 100, "max_steps": 60}, tight={"max_steps": 1, "max_shells": 30}, columns=("steps",)
+    ),
+    "robx_robust": Case(
+        quick={"samples": 100, "max_steps": 60}, tight={"max_steps": 1, "max_shells": 30}, columns=("steps",)
+    ),
+    "betarce": Case(
+        quick={"members": 3, "threshold": 0.4, "samples": 30},
+        tight={"max_start_shells": 1, "max_shells": 1},
+        columns=("start_shells", "shells"),
+    ),
 }
 
 PROTOCOLS = ("paper", "corrected")
@@ -143,7 +154,7 @@ class TestSearch:
     ) -> None:
         tight = CASES[name].tight or {}
         rows = run(name, replace(toy_task, protocol=protocol), toy_factuals[:3], **tight).to_pylist()
-        assert all(row[CASES[name].steps_column] <= 1 for row in rows)
+        assert all(row[column] <= 1 for row in rows for column in CASES[name].columns)
 
     def test_safety_limit_ends_in_budget(
         self, name: str, protocol: str, toy_task: GenerationTask, toy_factuals: np.ndarray
