@@ -16,6 +16,7 @@ from analysis.load import Frames
 
 GROUP = ("dataset", "encoder", "paradigm", "protocol", "method", "settings")
 MODEL = ("dataset", "encoder", "paradigm", "protocol", "settings")
+SPLITS = ("train_accuracy", "validation_accuracy", "test_accuracy")
 _SEED_VALUES = ("mean", "median", "chance", "all_mean", "all_median", "all_chance")
 _COUNTS = ("rows", "undefined", "all_rows", "all_undefined")
 
@@ -63,7 +64,7 @@ def metric_table(frames: Frames, metric: str = "mass_accuracy") -> pd.DataFrame:
     values = seed_values(per_seed, keys, "mean")
     bounds = [bootstrap(value, str(dataset)) for value, dataset in zip(values, table["dataset"], strict=True)]
     table["low"], table["high"] = _numbers([b.low for b in bounds]), _numbers([b.high for b in bounds])
-    column = "reason" if metric == "mass_accuracy" else f"{metric}_reason"
+    column = "reason" if metric == "mass_accuracy" else "ranking_reason"
     score = frames.score if column in frames.score.columns else frames.score.assign(**{column: None})
     table["reasons"] = reasons(score, keys, metric, column).to_numpy()
     return table
@@ -75,29 +76,25 @@ def accuracy_table(frames: Frames) -> pd.DataFrame:
     ``test_accuracy`` and, where recorded, ``train_accuracy`` and ``validation_accuracy`` come from training and cover
     the whole splits; ``explained_accuracy`` is the share of the explained test rows that the model got right.
     """
-    splits = ["train_accuracy", "validation_accuracy", "test_accuracy"]
+    splits = list(SPLITS)
     trained = _trained(frames.train, splits)
     explained = _explained(frames.score)
     if trained.empty and explained.empty:
         return over_seeds(trained, MODEL[:-1], [*splits, "explained_accuracy"])
     keys = [*MODEL[:-1], "seed"]
-    per_seed = explained if trained.empty else trained.merge(explained, on=keys, how="outer")
-    for column in (*splits, "explained_accuracy"):
-        if column not in per_seed.columns:
-            per_seed[column] = None
+    per_seed = (
+        explained.assign(**dict.fromkeys(splits)) if trained.empty else trained.merge(explained, on=keys, how="outer")
+    )
     return over_seeds(per_seed, MODEL[:-1], [*splits, "explained_accuracy"])
 
 
 def _trained(train: pd.DataFrame, splits: Sequence[str]) -> pd.DataFrame:
-    """The training table's row of the saved model: the one marked ``best``, or the last with a test accuracy."""
-    if train.empty or "test_accuracy" not in train.columns:
+    """Accuracies of the saved model: the one row of a training table, its best epoch's, that has them."""
+    at_best = {f"{split}_at_best": split for split in splits}
+    if train.empty or not set(at_best) <= set(train.columns):
         return pd.DataFrame(columns=[*MODEL[:-1], "seed", *splits])
-    rows = train[train["test_accuracy"].notna()]
-    if "best" in rows.columns:
-        rows = pd.concat([rows[~rows["best"].astype("boolean").fillna(False)], rows[rows["best"] == True]])  # noqa: E712
-    last = rows.groupby("cell", sort=True).tail(1)
-    kept = [*MODEL[:-1], "seed", *(split for split in splits if split in last.columns)]
-    return last[kept].reset_index(drop=True)
+    rows = train[train["test_accuracy_at_best"].notna()].drop(columns=splits, errors="ignore")
+    return rows.rename(columns=at_best)[[*MODEL[:-1], "seed", *splits]].reset_index(drop=True)
 
 
 def _explained(score: pd.DataFrame) -> pd.DataFrame:

@@ -24,7 +24,8 @@ def to_rich(view: View) -> RenderableType:
     for position, row in enumerate(view.rows):
         style = "dim" if position >= body else ""
         table.add_row(*(Text(cell) for cell in row), style=style, end_section=position == body - 1 and view.footer > 0)
-    return Group(table, *(Text(note, style="dim") for note in view.notes), Text(""))
+    said, made = (Text(line) for line in view.findings), (Text(note, style="dim") for note in view.notes)
+    return Group(table, *said, *made, Text(""))
 
 
 def to_markdown(view: View) -> str:
@@ -32,8 +33,8 @@ def to_markdown(view: View) -> str:
     lines = [f"### {_cell(view.title)}", "", "| " + " | ".join(map(_cell, view.header)) + " |"]
     lines.append("|" + "|".join(":--" if not position else "--:" for position in range(len(view.header))) + "|")
     lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in view.rows]
-    for note in view.notes:
-        lines += ["", _cell(note)]
+    lines += [text for finding in view.findings for text in ("", _cell(finding))]
+    lines += [text for note in view.notes for text in ("", f"<sub>{html.escape(note, quote=False)}</sub>")]
     return "\n".join(lines) + "\n"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 
-from analysis import cfe_tables, figure_cfe, figure_mass, geco_tables, render, views
+from analysis import cfe_figures, cfe_tables, cfe_views, geco_figures, geco_tables, geco_views, render
 from analysis.figures import Picture
 from analysis.load import Frames, LedgerLike, load
 from analysis.publish import publish
@@ -57,17 +57,17 @@ class Tables:
     def views(self) -> list[View]:
         """The tables as people read them, GECOBench first."""
         return [
-            *views.mass_views(self.mass, self.accuracy),
-            *views.table_6_views(self.table_6),
-            *views.family_views(self.families),
+            *geco_views.mass_views(self.mass, self.accuracy),
+            *cfe_views.table_6_views(self.table_6),
+            *cfe_views.family_views(self.families),
         ]
 
     def pictures(self) -> list[Picture]:
         """All figures that there are numbers for."""
         return [
-            *figure_mass.mass_figures(self.mass, self.mass_by_seed),
-            *figure_cfe.trade_off_figures(self.table_6),
-            *figure_cfe.family_figures(self.families),
+            *geco_figures.mass_figures(self.mass, self.mass_by_seed),
+            *cfe_figures.trade_off_figures(self.table_6),
+            *cfe_figures.family_figures(self.families),
         ]
 
 

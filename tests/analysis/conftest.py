@@ -92,6 +92,20 @@ def explain_table(truth: list[list[int]], correct: list[bool], scores: np.ndarra
     return table
 
 
+def history_table(accuracies: list[float], best: int = 1) -> pa.Table:
+    """A training history whose saved epoch is ``best``, counted from 0."""
+    at_best = [value if epoch == best else None for epoch, value in enumerate(accuracies)]
+    columns: dict[str, Any] = {
+        "epoch": list(range(1, len(accuracies) + 1)),
+        "best": [epoch == best for epoch in range(len(accuracies))],
+        "validation_accuracy": accuracies,
+    }
+    columns |= {
+        f"{split}_accuracy_at_best": pa.array(at_best, pa.float64()) for split in ("train", "validation", "test")
+    }
+    return pa.table(columns)
+
+
 def score_table(rows: list[tuple[float | None, bool, str | None]]) -> pa.Table:
     """(mass accuracy, correct, reason) per test row."""
     values = [
@@ -124,11 +138,7 @@ def fill_geco(
                 model = train_cell(dataset, paradigm, seed)
                 accuracy = 0.8 if seed is None else 0.99 - 0.02 * rng.random()
                 correct = (rng.random(sentences) < accuracy).tolist()
-                ledger.put(
-                    model,
-                    pa.table({"epoch": [1, 2], "best": [False, True], "test_accuracy": [0.5, accuracy],
-                              "train_accuracy": [0.6, 1.0]}),
-                )  # fmt: skip
+                ledger.put(model, history_table([0.5, accuracy]))
                 for method in methods:
                     lift = METHODS[method] + (PARADIGMS[paradigm] if 0 < METHODS[method] < 0.8 else 0)
                     centre = shares + (1 - shares) * max(lift + 0.04 * rng.normal(), 0)

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from analysis.geco_tables import accuracy_table, metric_by_seed, metric_table
+from analysis.geco_views import mass_views
 from analysis.load import load
-from analysis.views import mass_views
 
 
 def put(
@@ -86,12 +86,9 @@ def test_only_the_named_cells_count(kit: Any) -> None:
 
 
 def test_accuracy_takes_the_saved_epoch(kit: Any) -> None:
-    import pyarrow as pa
-
     ledger = kit.FakeLedger()
     for seed, values in ((0, [0.5, 0.9, 0.7]), (1, [0.5, 0.7, 0.6])):
-        table = pa.table({"epoch": [1, 2, 3], "best": [False, True, False], "test_accuracy": values})
-        ledger.put(kit.train_cell("binary_gender_all", "BERT-C", seed), table)
+        ledger.put(kit.train_cell("binary_gender_all", "BERT-C", seed), kit.history_table(values))
     put(kit, ledger, 0, [(0.2, True, None), (0.2, False, None)])
     row = accuracy_table(load(ledger)).iloc[0]
     assert (row["test_accuracy"], row["test_accuracy_n"]) == (pytest.approx(0.8), 2)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from analysis.figure_cfe import frontier
+from analysis.cfe_figures import frontier
 from analysis.report import print_tables, write_report
 from geco_ray.errors import StorageError
 

@@ -1,0 +1,72 @@
+"""Does one ranking of the methods hold for every kind of model change? Kendall's W and reversed pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far ``families`` rankings of ``methods`` methods agree.
+
+    Attributes:
+        w: Kendall's coefficient of concordance with its correction for ties, 0 (no agreement) to 1 (the same order).
+        pairs: pairs of methods. reversed_pairs: pairs where each is strictly ahead in at least one family.
+        mean_ranks: method to its mean rank (1 is the most robust), best first.
+    """
+
+    methods: int
+    families: int
+    w: float
+    pairs: int
+    reversed_pairs: int
+    mean_ranks: dict[str, float]
+
+
+def ranks(values: pd.DataFrame) -> pd.DataFrame:
+    """Rank of each row (method) within each column (family), 1 for the largest value, ties averaged."""
+    return values.rank(axis="index", ascending=False, method="average")
+
+
+def agreement(values: pd.DataFrame) -> Agreement | None:
+    """Agreement of the columns of ``values`` (methods x families, larger is better).
+
+    Methods or families with a gap are left out (families first, if they are empty), since ranks with gaps can't be
+    compared; None if fewer than two of either remain.
+    """
+    whole = values.dropna(axis="columns", how="all").dropna(axis="index", how="any")
+    count, judges = whole.shape
+    if count < 2 or judges < 2:
+        return None
+    ranked = ranks(whole)
+    data = ranked.to_numpy(dtype=np.float64)
+    sums = data.sum(axis=1)
+    spread = float(((sums - sums.mean()) ** 2).sum())
+    most = judges**2 * (count**3 - count) / 12 - judges * float(sum(_ties(column) for column in data.T)) / 12
+    order = ranked.mean(axis="columns").sort_values(kind="stable")
+    return Agreement(
+        methods=count,
+        families=judges,
+        w=spread / most if most > 0 else 1.0,  # all methods equal in every family
+        pairs=count * (count - 1) // 2,
+        reversed_pairs=_reversed_pairs(whole.to_numpy(dtype=np.float64)),
+        mean_ranks={str(name): float(value) for name, value in order.items()},
+    )
+
+
+def _ties(column: NDArray[np.float64]) -> float:
+    _, counts = np.unique(column, return_counts=True)
+    return float((counts.astype(np.float64) ** 3 - counts).sum())
+
+
+def _reversed_pairs(values: NDArray[np.float64]) -> int:
+    total = 0
+    for first in range(len(values)):
+        for second in range(first + 1, len(values)):
+            ahead = values[first] - values[second]
+            total += bool((ahead > 0).any() and (ahead < 0).any())
+    return total
