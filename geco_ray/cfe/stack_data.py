@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from geco_ray.cfe.classifier import Mlp
+from geco_ray.cfe.training import padded
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -70,11 +71,6 @@ def shared_rows(x: npt.NDArray[np.float32], device: torch.device) -> Rows:
     inputs[0, :-1, : len(x)] = x.T
     nothing = torch.zeros(1, inputs.shape[2], device=device)
     return Rows(torch.tensor(inputs, device=device), nothing, nothing)
-
-
-def padded(rows: int) -> int:
-    """Number of rows with padding: full cache lines make the matrix products a tenth faster."""
-    return -(-rows // 32) * 32
 
 
 def flatten(model: Mlp) -> npt.NDArray[np.float32]:

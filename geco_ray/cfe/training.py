@@ -165,22 +165,22 @@ def train_stacked(
 
 
 def group_jobs(jobs: Sequence[TrainingJob], cap: int) -> list[list[int]]:
-    """Indices of jobs that can share a stack: one shape, one kind of optimizer, similar numbers of distinct rows."""
-    sized = []
+    """Indices of jobs that can share a stack: one shape, one kind of optimizer, one padded number of distinct rows.
+
+    The padded number is a job's own, so its float sums, and its bits, do not depend on its company.
+    """
+    groups: dict[tuple[object, ...], list[int]] = {}
     for index, job in enumerate(jobs):
         s = job.settings
-        kind = (job.initial.hidden, s.optimizer, s.momentum)
-        sized.append((kind, len(np.unique(job.rows * 2 + job.labels)), index))
-    groups: list[list[int]] = []
-    last: tuple[object, int] = (None, 0)
-    for kind, size, index in sorted(sized):
-        # Shorter jobs are padded with rows of weight 0; a fifth of waste is the most that is worth a shared stack.
-        if groups and kind == last[0] and size <= 1.25 * last[1] and len(groups[-1]) < cap:
-            groups[-1].append(index)
-        else:
-            groups.append([index])
-            last = (kind, size)
-    return groups
+        rows = padded(len(np.unique(job.rows * 2 + job.labels)))
+        groups.setdefault((job.initial.hidden, s.optimizer, s.momentum, rows), []).append(index)
+    return [group[low : low + cap] for group in groups.values() for low in range(0, len(group), cap)]
+
+
+def padded(rows: int) -> int:
+    """Number of rows with padding: full cache lines (32 rows) for the products, steps of about 1/16 to share stacks."""
+    step = max(32, 1 << max(0, rows.bit_length() - 5))
+    return -(-rows // step) * step
 
 
 def base_job(pool: Pool, seed: int, hidden: Sequence[int] = HIDDEN) -> TrainingJob:
