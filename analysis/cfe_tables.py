@@ -43,7 +43,8 @@ def table_6(frames: Frames) -> pd.DataFrame:
     Each metric m: ``m`` (mean over base seeds), ``m_sd`` (ddof 1), ``m_n`` and ``m_pooled`` (all seeds' requests and
     pairs counted together, as the authors' files do). ``robustness_low``/``_high``: 95 % bootstrap interval over
     seeds. Counts are sums over seeds, except ``variants``, the changed models asked per base model: ``200``, or
-    ``50-200`` when seeds differ because the grid is not finished.
+    ``50-200`` when seeds differ because the grid is not finished. ``changed_models``: finished variants of all base
+    models; ``distinct_draws``: how many random draws they rest on (:func:`distinct_draws`, summed over families).
     """
     per_seed = table_by_seed(frames)
     metrics = [*RATES, "distance", *EXTRAS]
@@ -64,7 +65,9 @@ def table_6(frames: Frames) -> pd.DataFrame:
         bounds = [bootstrap(value, str(dataset)) for value, dataset in zip(values, table["dataset"], strict=True)]
         table[f"{metric}_low"] = pd.Series([b.low for b in bounds], dtype="float64")
         table[f"{metric}_high"] = pd.Series([b.high for b in bounds], dtype="float64")
-    return table
+    draws = distinct_draws(frames.models).groupby(["dataset", "seeding"], sort=True)[["models", "draws"]].sum()
+    draws = draws.reset_index().rename(columns={"models": "changed_models", "draws": "distinct_draws"})
+    return table.merge(draws, on=["dataset", "seeding"], how="left")
 
 
 def pairs_by_family(validity: pd.DataFrame) -> pd.DataFrame:

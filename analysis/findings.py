@@ -70,6 +70,9 @@ def table_6_findings(part: pd.DataFrame) -> tuple[str, ...]:
                 f"{row.method_label} has an answer that its base model accepts for only {share} of requests; "
                 "its robustness is over those alone, its end-to-end robustness over all."
             )
+    failed, asked = int(part["error"].sum()), int(part["requests"].sum())
+    if failed:
+        sentences.append(f"{failed:,} of {asked:,} requests ended in an error; they count as not covered.")
     return tuple(sentences)
 
 

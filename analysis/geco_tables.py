@@ -12,10 +12,10 @@ import pandas as pd
 
 from analysis.aggregate import over_seeds, ratio, reasons, seed_values
 from analysis.intervals import bootstrap
-from analysis.load import Frames
+from analysis.load import Frames, model_settings
 
 GROUP = ("dataset", "encoder", "paradigm", "protocol", "method", "settings")
-MODEL = ("dataset", "encoder", "paradigm", "protocol", "settings")
+MODEL = ("dataset", "encoder", "paradigm", "protocol", "model_settings")
 SPLITS = ("train_accuracy", "validation_accuracy", "test_accuracy")
 _SEED_VALUES = ("mean", "median", "chance", "all_mean", "all_median", "all_chance")
 _COUNTS = ("rows", "undefined", "all_rows", "all_undefined")
@@ -80,29 +80,31 @@ def accuracy_table(frames: Frames) -> pd.DataFrame:
     trained = _trained(frames.train, splits)
     explained = _explained(frames.score)
     if trained.empty and explained.empty:
-        return over_seeds(trained, MODEL[:-1], [*splits, "explained_accuracy"])
-    keys = [*MODEL[:-1], "seed"]
+        return over_seeds(trained, MODEL, [*splits, "explained_accuracy"])
+    keys = [*MODEL, "seed"]
     per_seed = (
         explained.assign(**dict.fromkeys(splits)) if trained.empty else trained.merge(explained, on=keys, how="outer")
     )
-    return over_seeds(per_seed, MODEL[:-1], [*splits, "explained_accuracy"])
+    return over_seeds(per_seed, MODEL, [*splits, "explained_accuracy"])
 
 
 def _trained(train: pd.DataFrame, splits: Sequence[str]) -> pd.DataFrame:
     """Accuracies of the saved model: the one row of a training table, its best epoch's, that has them."""
     at_best = {f"{split}_at_best": split for split in splits}
     if train.empty or not set(at_best) <= set(train.columns):
-        return pd.DataFrame(columns=[*MODEL[:-1], "seed", *splits])
+        return pd.DataFrame(columns=[*MODEL, "seed", *splits])
     rows = train[train["test_accuracy_at_best"].notna()].drop(columns=splits, errors="ignore")
-    return rows.rename(columns=at_best)[[*MODEL[:-1], "seed", *splits]].reset_index(drop=True)
+    rows = rows.assign(model_settings=rows["settings"].map(model_settings))
+    return rows.rename(columns=at_best)[[*MODEL, "seed", *splits]].reset_index(drop=True)
 
 
 def _explained(score: pd.DataFrame) -> pd.DataFrame:
     """Share of correct rows per model seed; every method explains the same rows, so one of them tells it."""
-    keys = [*MODEL[:-1], "seed"]
+    keys = [*MODEL, "seed"]
     if score.empty:
         return pd.DataFrame(columns=[*keys, "explained_accuracy"])
-    rows = score[[*keys, "row", "correct"]].drop_duplicates([*keys, "row"])
+    rows = score.assign(model_settings=score["settings"].map(model_settings))[[*keys, "row", "correct"]]
+    rows = rows.drop_duplicates([*keys, "row"])
     groups = rows.assign(correct=rows["correct"].astype("float64")).groupby(keys, dropna=False, sort=True)
     share = ratio(groups["correct"].sum(), groups["correct"].count())
     return share.rename("explained_accuracy").reset_index()

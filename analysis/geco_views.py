@@ -8,6 +8,7 @@ import pandas as pd
 
 from analysis.aggregate import highest, lines
 from analysis.findings import INTERVALS, mass_findings
+from analysis.load import model_settings
 from analysis.names import in_order, title
 from analysis.views import GAP, View, number, ordered, spread, with_labels
 
@@ -17,8 +18,9 @@ def accuracy_views(accuracy: pd.DataFrame, mass: pd.DataFrame) -> dict[tuple[str
     found: dict[tuple[str, str, str], tuple[str, int]] = {}
     if accuracy.empty or mass.empty:
         return found
-    labels = mass[["encoder", "paradigm", "model_label"]].drop_duplicates()
-    for row in lines(accuracy.merge(labels, on=["encoder", "paradigm"])):
+    keys = ["encoder", "paradigm", "model_settings"]
+    labels = mass.assign(model_settings=mass["settings"].map(model_settings))[[*keys, "model_label"]].drop_duplicates()
+    for row in lines(accuracy.merge(labels, on=keys)):
         source = "test_accuracy" if pd.notna(row.test_accuracy) else "explained_accuracy"
         mean, sd, n = (getattr(row, source + end) for end in ("", "_sd", "_n"))
         text = spread(None if pd.isna(mean) else 100 * mean, None if pd.isna(sd) else 100 * sd, n, 1)
@@ -60,15 +62,14 @@ def _mass_view(
         ("seeds", *(str(usual[model]) for model in models)),
         ("sentences per seed, correct / all", *(_sentences(per_model[model]) for model in models)),
     ]
-    notes = [
+    note = (
         "Mass accuracy over the test sentences that the model got right: mean over sentences within a seed, then "
         "mean ± standard deviation (ddof 1) over seeds."
-    ]
-    notes += _undefined_note(part)
+    )
     name = f"Mass accuracy: {title('dataset', dataset)}, protocol {protocol}"
     key = f"mass_accuracy_{dataset}_{protocol}"
-    findings = mass_findings(part, models)
-    return View(key, name, ("Method", *models), tuple(rows), findings, (*notes, INTERVALS), footer=4)
+    findings = (*mass_findings(part, models), *_undefined(part))
+    return View(key, name, ("Method", *models), tuple(rows), findings, (note, INTERVALS), footer=4)
 
 
 def _sentences(part: pd.DataFrame) -> str:
@@ -77,7 +78,7 @@ def _sentences(part: pd.DataFrame) -> str:
     return f"{row.rows / seeds:.0f} / {row.all_rows / seeds:.0f}"
 
 
-def _undefined_note(part: pd.DataFrame) -> list[str]:
+def _undefined(part: pd.DataFrame) -> list[str]:
     lost = part[part["all_undefined"] > 0]
     if lost.empty:
         return []

@@ -123,6 +123,11 @@ def with_params(table: Any, stage: str, record: RecordLike) -> Any:
     return table
 
 
+def model_settings(settings: str) -> str:
+    """The part of a cell's ``settings`` that concerns the classifier: what explains it has more of them."""
+    return json.dumps(json.loads(settings).get("paradigm_options", {}), sort_keys=True)
+
+
 def _to_pandas(tables: list[Any], stage: str) -> pd.DataFrame:
     if not tables:
         return pd.DataFrame(columns=["cell", *AXES[stage], "settings", *_missing(stage)])

@@ -15,7 +15,7 @@ from analysis.views import View
 
 
 def to_rich(view: View) -> RenderableType:
-    """The view for a terminal: a ruled table with its notes below."""
+    """The view for a terminal: a ruled table with its findings below."""
     table = Table(title=view.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for position, name in enumerate(view.header):
         width = max(map(len, name.split()), default=1)
@@ -24,8 +24,12 @@ def to_rich(view: View) -> RenderableType:
     for position, row in enumerate(view.rows):
         style = "dim" if position >= body else ""
         table.add_row(*(Text(cell) for cell in row), style=style, end_section=position == body - 1 and view.footer > 0)
-    said, made = (Text(line) for line in view.findings), (Text(note, style="dim") for note in view.notes)
-    return Group(table, *said, *made, Text(""))
+    return Group(table, *(Text(finding) for finding in view.findings), Text(""))
+
+
+def notes_of(views: Sequence[View]) -> list[str]:
+    """How the views' numbers are made: each note once, in the order in which it first appears."""
+    return list(dict.fromkeys(note for view in views for note in view.notes))
 
 
 def to_markdown(view: View) -> str:
@@ -34,7 +38,6 @@ def to_markdown(view: View) -> str:
     lines.append("|" + "|".join(":--" if not position else "--:" for position in range(len(view.header))) + "|")
     lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in view.rows]
     lines += [text for finding in view.findings for text in ("", _cell(finding))]
-    lines += [text for note in view.notes for text in ("", f"<sub>{html.escape(note, quote=False)}</sub>")]
     return "\n".join(lines) + "\n"
 
 
@@ -56,8 +59,9 @@ def to_csv(table: pd.DataFrame) -> bytes:
 
 
 def markdown_page(heading: str, views: Sequence[View]) -> str:
-    """All views under one heading."""
-    return "\n".join([f"## {_cell(heading)}\n", *map(to_markdown, views)])
+    """All views under one heading, their notes at the end."""
+    notes = [f"<sub>{html.escape(note, quote=False)}</sub>\n" for note in notes_of(views)]
+    return "\n".join([f"## {_cell(heading)}\n", *map(to_markdown, views), *notes])
 
 
 def _cell(text: str) -> str:

@@ -77,6 +77,8 @@ def print_tables(ledger: LedgerLike, ids: Collection[str] | None = None, console
     found = Tables.of(load(ledger, ids)).views()
     for view in found:
         console.print(render.to_rich(view))
+    for note in render.notes_of(found):
+        console.print(note, style="dim", highlight=False)
     if not found:
         console.print("No result to show yet: no score or counterfactual cell of this grid is finished.")
 

@@ -101,7 +101,7 @@ def test_an_all_null_column_is_a_gap(kit: Any) -> None:
     frames = load(ledger)
     view = mass_views(metric_table(frames), accuracy_table(frames))[0]
     assert view.rows[0] == ("Saliency", "– (n=0)")
-    assert any("zero_attribution: 1" in note for note in view.notes)
+    assert any("zero_attribution: 1" in note for note in view.findings)
 
 
 def test_nothing_gives_empty_tables(empty_ledger: Any) -> None:
