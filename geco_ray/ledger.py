@@ -263,12 +263,10 @@ class Ledger:
 
     def quarantine(self, stage: str, cell_ids: Iterable[str]) -> None:
         """Set the files of damaged cells aside under ``quarantine/``, so that they are computed again."""
-        present = self.storage.names(f"cells/{stage}")
         for cell_id in cell_ids:
             for suffix in ("json", "parquet", "safetensors"):  # the record first: without it the cell is not done
                 name = f"{cell_id}.{suffix}"
-                if name in present:
-                    self.storage.move(f"cells/{stage}/{name}", f"quarantine/{stage}/{name}")
+                self.storage.move(f"cells/{stage}/{name}", f"quarantine/{stage}/{name}")
 
 
 def _check_record(record: Record, stage: str, cell_id: str, sizes: Mapping[str, int], where: str) -> None:

@@ -162,6 +162,8 @@ class ArrowStorage:
         self.root = uri.rstrip("/")
         try:
             self._fs, self._base = fs.FileSystem.from_uri(self.root)
+            if not self._base.strip("/"):
+                raise ValueError("no bucket is named")
         except Exception as error:  # pyarrow raises several unrelated types for a bad URI or missing credentials
             raise UserError(
                 f"cannot open the storage {uri!r}: {error}", remedy="Give --root a folder or s3://bucket/path"

@@ -1,0 +1,215 @@
+"""One driver per run folder: the second is refused by name, the dead are succeeded, and two never win."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from geco_ray.errors import LeaseError, StorageError
+from geco_ray.runtime.lease import lease
+from geco_ray.storage import open_storage
+
+HOST = socket.gethostname()
+
+
+def dead_pid() -> int:
+    child = subprocess.Popen(["true"])
+    child.wait()
+    return child.pid
+
+
+def sign(folder: Path, content: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "lease.json").write_text(content)
+    return folder / "lease.json"
+
+
+def test_a_lease_names_its_holder_and_goes_with_it(tmp_path: Path) -> None:
+    storage = open_storage(tmp_path / "run")
+    with lease(storage):
+        assert json.loads((tmp_path / "run" / "lease.json").read_text()) == {"host": HOST, "pid": os.getpid()}
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_it_goes_also_when_the_run_fails(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), lease(open_storage(tmp_path)):
+        1 / 0  # noqa: B018
+    assert list(tmp_path.iterdir()) == []
+    with lease(open_storage(tmp_path)):
+        pass
+
+
+def test_a_second_driver_is_refused_naming_host_and_process(tmp_path: Path) -> None:
+    with lease(open_storage(tmp_path)):
+        code = (
+            "import sys; from geco_ray.runtime.lease import lease; from geco_ray.storage import open_storage\n"
+            "with lease(open_storage(sys.argv[1])): print('both')"
+        )
+        run = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
+        assert run.returncode != 0
+        assert "both" not in run.stdout
+        assert (
+            f"LeaseError: {tmp_path}: process {os.getpid()} on {HOST} works on this run folder"
+            in run.stderr.replace("geco_ray.errors.", "")
+        )
+        assert (tmp_path / "lease.json").is_file()
+        with pytest.raises(LeaseError), lease(open_storage(tmp_path)):
+            pass
+    assert LeaseError.exit_code == 4
+
+
+def test_a_bucket_is_not_guarded() -> None:
+    storage = open_storage("mock:///bucket/run")
+    with lease(storage), lease(storage):
+        assert storage.names("") == {}
+
+
+STALE = {
+    "dead": lambda: json.dumps({"host": HOST, "pid": dead_pid()}),
+    # The number of a dead driver was given to another process: here to ours, and to that of the system itself.
+    "reused": lambda: json.dumps({"host": HOST, "pid": os.getpid()}),
+    "reused-1": lambda: json.dumps({"host": HOST, "pid": 1}),
+    "empty": lambda: "",
+    "cut": lambda: '{"host": "a',
+    "foreign": lambda: "some notes",
+    "list": lambda: "[1, 2]",
+    "null": lambda: "null",
+    "no-pid": lambda: '{"host": "elsewhere"}',
+    "text-pid": lambda: '{"host": "elsewhere", "pid": "x"}',
+}
+
+
+@pytest.mark.parametrize("kind", STALE)
+def test_a_lease_without_a_living_holder_is_taken_over(kind: str, tmp_path: Path) -> None:
+    path = sign(tmp_path, STALE[kind]())
+    with lease(open_storage(tmp_path)):
+        assert json.loads(path.read_text()) == {"host": HOST, "pid": os.getpid()}
+    assert not path.exists()
+
+
+def test_a_lease_of_another_host_is_respected(tmp_path: Path) -> None:
+    path = sign(tmp_path, json.dumps({"host": "elsewhere", "pid": 77}))
+    for _ in range(2):
+        with pytest.raises(LeaseError, match=f"process 77 on elsewhere.*delete {path}"), lease(open_storage(tmp_path)):
+            pass
+    path.unlink()
+    with lease(open_storage(tmp_path)):
+        pass
+
+
+@pytest.mark.parametrize(("pid", "free"), [(os.getpid, False), (dead_pid, True)], ids=["living", "dead"])
+def test_without_locks_the_process_number_decides(
+    pid: Any, free: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise OSError(errno.EOPNOTSUPP, "no locks here")
+
+    monkeypatch.setattr("fcntl.flock", fail)
+    sign(tmp_path, json.dumps({"host": HOST, "pid": pid()}))
+    with contextlib.nullcontext() if free else pytest.raises(LeaseError), lease(open_storage(tmp_path)):
+        pass
+
+
+def test_a_lease_deleted_by_hand_and_taken_by_another_is_not_removed_by_the_first(tmp_path: Path) -> None:
+    first = lease(open_storage(tmp_path))
+    first.__enter__()
+    (tmp_path / "lease.json").unlink()
+    with lease(open_storage(tmp_path)):
+        first.__exit__(None, None, None)
+        assert (tmp_path / "lease.json").is_file()
+        with pytest.raises(LeaseError), lease(open_storage(tmp_path)):
+            pass
+
+
+def test_leftovers_of_the_dead_are_swept_once_the_lease_is_held(tmp_path: Path) -> None:
+    leftover = tmp_path / "cells" / "train" / f".a.json.{HOST}.{dead_pid()}.5.tmp"
+    leftover.parent.mkdir(parents=True)
+    leftover.write_bytes(b"half")
+    with lease(open_storage(tmp_path)):
+        assert not leftover.exists()
+
+
+def test_a_folder_that_cannot_be_written_is_a_matter_of_storage(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="--root"), lease(open_storage(tmp_path / "file")):
+        pass
+
+
+def test_a_full_disk_leaves_no_lease_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.pwrite", full)
+    with pytest.raises(StorageError, match="No space left"), lease(open_storage(tmp_path)):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- races ---
+
+
+def _contend(root: str, start: Any, wins: Any, clashes: Any, seconds: float) -> None:
+    storage, guard = open_storage(root), Path(root) / "inside"
+    start.wait()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(LeaseError), lease(storage):
+            try:
+                os.close(os.open(guard, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                with clashes.get_lock():
+                    clashes.value += 1
+                continue
+            with wins.get_lock():
+                wins.value += 1
+            guard.unlink()
+
+
+@pytest.mark.parametrize("content", ["", json.dumps({"host": HOST, "pid": 2**22 + 5})], ids=["fresh", "stale"])
+def test_of_many_takers_only_one_is_inside(content: str, tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    if content:
+        sign(tmp_path, content)
+    start, wins, clashes = context.Barrier(4), context.Value("i", 0), context.Value("i", 0)
+    takers = [context.Process(target=_contend, args=(str(tmp_path), start, wins, clashes, 1.0)) for _ in range(4)]
+    for taker in takers:
+        taker.start()
+    for taker in takers:
+        taker.join()
+    assert clashes.value == 0
+    assert wins.value > 10
+    assert [path.name for path in tmp_path.iterdir()] == []
+
+
+def _hold(root: str, ready: Any) -> None:
+    with lease(open_storage(root)):
+        ready.set()
+        time.sleep(60)
+
+
+def test_a_killed_driver_is_succeeded_at_once(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    ready = context.Event()
+    holder = context.Process(target=_hold, args=(str(tmp_path), ready))
+    holder.start()
+    assert ready.wait(20)
+    with pytest.raises(LeaseError, match=f"process {holder.pid} on"), lease(open_storage(tmp_path)):
+        pass
+    assert holder.pid is not None
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.join()
+    assert (tmp_path / "lease.json").is_file()
+    with lease(open_storage(tmp_path)):
+        assert json.loads((tmp_path / "lease.json").read_text())["pid"] == os.getpid()
