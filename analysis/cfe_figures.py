@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from analysis.aggregate import highest, lines
-from analysis.figures import FAINT, GREY, Picture, counted, empty, grid_of_panels, heading, render
+from analysis.figures import FAINT, GREY, Picture, amount, counted, empty, grid_of_panels, heading, render
 from analysis.names import in_order, look, title
 from analysis.views import ordered, with_labels
 
@@ -44,8 +45,9 @@ def _trade_off_alt(part: pd.DataFrame) -> str:
     known = part[part["robustness"].notna()]
     best = highest(known, "robustness")
     return (
-        f"Empirical robustness against distance for {part['method_label'].nunique()} counterfactual methods on "
-        f"{part['dataset'].nunique()} data sets; the most robust is {best.method_label} with "
+        "Empirical robustness against distance for "
+        f"{amount(part['method_label'].nunique(), 'counterfactual method', 'counterfactual methods')} on "
+        f"{amount(part['dataset'].nunique(), 'data set', 'data sets')}; the most robust is {best.method_label} with "
         f"{100 * best.robustness:.1f} % at distance {best.distance:.2f}."
     )
 
@@ -145,8 +147,10 @@ def family_figures(table: pd.DataFrame) -> list[Picture]:
     pictures = []
     for (protocol, seeding), part in with_labels(table).groupby(["protocol", "seeding"], sort=True):
         alt = (
-            f"Empirical robustness in percent of {part['method_label'].nunique()} counterfactual methods by "
-            f"{part['family'].nunique()} kinds of model change on {part['dataset'].nunique()} data sets."
+            "Empirical robustness in percent of "
+            f"{amount(part['method_label'].nunique(), 'counterfactual method', 'counterfactual methods')} by "
+            f"{amount(part['family'].nunique(), 'kind', 'kinds')} of model change on "
+            f"{amount(part['dataset'].nunique(), 'data set', 'data sets')}."
         )
         name = f"robustness_families_{protocol}_{seeding}"
         pictures.append(render(name, alt, lambda part=part: _families(part)))  # type: ignore[misc]
@@ -180,7 +184,11 @@ def _family_panel(axes: Axes, part: pd.DataFrame, methods: list[str], families: 
     values = part.pivot_table(index="method_label", columns="family", values="robustness", dropna=False)
     values = 100 * values.reindex(index=methods, columns=families).astype("float64")
     cells = values.to_numpy(dtype="float64")
-    image = axes.imshow(cells, cmap="cividis", vmin=0, vmax=100, aspect="auto")
+    edges = [np.arange(size + 1) - 0.5 for size in (len(families), len(methods))]
+    image = axes.pcolormesh(
+        *edges, np.ma.masked_invalid(cells), cmap="cividis", vmin=0, vmax=100, edgecolors="white", linewidth=1.5
+    )
+    axes.invert_yaxis()
     for row in range(len(methods)):
         for column in range(len(families)):
             value = cells[row, column]
@@ -195,8 +203,4 @@ def _family_panel(axes: Axes, part: pd.DataFrame, methods: list[str], families: 
     axes.set_facecolor("white")
     for spine in axes.spines.values():
         spine.set_visible(False)
-    axes.set_xticks([place - 0.5 for place in range(1, len(families))], minor=True)
-    axes.set_yticks([place - 0.5 for place in range(1, len(methods))], minor=True)
-    axes.grid(which="minor", color="white", lw=1.5)
-    axes.tick_params(which="minor", length=0)
     return image

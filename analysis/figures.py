@@ -105,6 +105,11 @@ def empty(name: str, message: str) -> Picture:
     return render(name, message, draw)
 
 
+def amount(count: int, one: str, many: str) -> str:
+    """``1 model`` or ``3 models``."""
+    return f"{count} {one if count == 1 else many}"
+
+
 def counted(values: pd.Series, one: str, many: str) -> str:
     """``5 seeds`` or ``3 to 5 seeds``, from a column of counts."""
     known = sorted({int(value) for value in values.dropna()})

@@ -11,14 +11,15 @@ from collections.abc import Sequence
 import pandas as pd
 
 from analysis.aggregate import lines
-from analysis.intervals import Interval, Lead, lead
+from analysis.intervals import FEWEST_SEEDS, Interval, Lead, lead
 from analysis.ranking import Agreement
 
 # Uniform random knows nothing and Pattern Variant looks at the data alone: neither explains a model.
 REFERENCES = frozenset({"uniform_random", "pattern_variant"})
 INTERVALS = (
     "Brackets: 95 % bootstrap interval of the mean over seeds (10,000 resamples); with few seeds it is too narrow. "
-    "A lead is called decisive when no other method's interval overlaps with the leader's."
+    f"A lead is called decisive when it rests on at least {FEWEST_SEEDS} seeds and no other method's interval "
+    "overlaps with the leader's."
 )
 
 
@@ -104,15 +105,15 @@ def _interval(mean: float, low: float, high: float, n: int) -> Interval:
 def _bracket(interval: Interval, digits: int, factor: float = 1.0) -> str:
     text = f"{factor * (interval.mean or 0.0):.{digits}f}"
     if interval.low is None or interval.high is None:
-        return f"{text} (n={interval.n})"
+        return text
     return f"{text} [{factor * interval.low:.{digits}f}, {factor * interval.high:.{digits}f}]"
 
 
 def _verdict(best: Lead) -> str:
     if best.compared == 1:
         return ", the only method with a value"
-    if best.interval.low is None:
-        return "; one seed has no interval, so this is not decisive"
-    if best.rivals:
-        return f"; not decisive, the interval overlaps with that of {listed(best.rivals)}"
-    return ", a decisive lead"
+    if best.decisive:
+        return ", a decisive lead"
+    if best.interval.n < FEWEST_SEEDS:
+        return f"; not decisive, n={best.interval.n} is too few"
+    return f"; not decisive, the interval overlaps with that of {listed(best.rivals)}"

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from analysis.aggregate import highest, lines
-from analysis.figures import BAND, FAINT, GREY, INK, Picture, counted, empty, grid_of_panels, heading, render
+from analysis.figures import BAND, FAINT, GREY, INK, Picture, amount, counted, empty, grid_of_panels, heading, render
 from analysis.names import in_order, look, title
 from analysis.views import ordered, with_labels
 
@@ -33,8 +33,9 @@ def mass_figures(mass: pd.DataFrame, per_seed: pd.DataFrame) -> list[Picture]:
 def _alt(part: pd.DataFrame) -> str:
     best = highest(part, "mean")
     return (
-        f"Mass accuracy of {part['method_label'].nunique()} attribution methods on {part['model_label'].nunique()} "
-        f"models and {part['dataset'].nunique()} datasets; the highest mean is {best.mean:.2f}, "
+        f"Mass accuracy of {amount(part['method_label'].nunique(), 'attribution method', 'attribution methods')} on "
+        f"{amount(part['model_label'].nunique(), 'model', 'models')} and "
+        f"{amount(part['dataset'].nunique(), 'dataset', 'datasets')}; the highest mean is {best.mean:.2f}, "
         f"{best.method_label} on {best.model_label}."
     )
 

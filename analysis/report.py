@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from rich.console import Console
 
-from analysis import cfe_figures, cfe_tables, cfe_views, geco_figures, geco_tables, geco_views, render
-from analysis.figures import Picture
-from analysis.load import Frames, LedgerLike, load
+from analysis import cfe_tables, cfe_views, geco_tables, geco_views, render
+from analysis.load import AXES, Frames, LedgerLike, load, records
 from analysis.publish import publish
 from analysis.views import View
+
+if TYPE_CHECKING:
+    from analysis.figures import Picture
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,8 @@ class Tables:
 
     def pictures(self) -> list[Picture]:
         """All figures that there are numbers for."""
+        from analysis import cfe_figures, geco_figures
+
         return [
             *geco_figures.mass_figures(self.mass, self.mass_by_seed),
             *cfe_figures.trade_off_figures(self.table_6),
@@ -84,16 +89,32 @@ def print_tables(ledger: LedgerLike, ids: Collection[str] | None = None, console
 
 
 def write_report(ledger: LedgerLike, ids: Collection[str] | None, folder: str | Path, name: str) -> list[Path]:
-    """Write tables (CSV, Markdown) and figures (PNG, SVG) of the finished cells among ``ids`` into ``folder``.
+    """Write the report of the finished cells among ``ids`` (all when None) into ``folder``.
 
-    The same cells give the same bytes, and a file whose content would not change is not touched.
+    Files: ``index.html`` (self-contained), ``sentences.html``, ``tables.md``, a CSV per table, each figure as PNG and
+    SVG. The same cells give the same bytes, and a file whose content would not change is not touched.
+
+    Returns:
+        The paths of all files of the report, sorted.
 
     Raises:
         StorageError: the folder cannot be written.
     """
-    tables = Tables.of(load(ledger, ids))
+    from analysis import page
+    from analysis.sentences import examples
+
+    frames = load(ledger, ids)
+    tables = Tables.of(frames)
+    views, pictures = tables.views(), tables.pictures()
     files = {file: render.to_csv(table) for file, table in tables.files().items()}
-    files["tables.md"] = render.markdown_page(f"Results of grid {name}", tables.views()).encode()
-    for picture in tables.pictures():
+    files["tables.md"] = render.markdown_page(f"Results of grid {name}", views).encode()
+    for picture in pictures:
         files[f"{picture.name}.png"], files[f"{picture.name}.svg"] = picture.png, picture.svg
+    shown = examples(ledger, ids, frames.score)
+    if shown:
+        files["sentences.html"] = page.sentences_page(name, shown)
+    downloads = sorted(files)
+    counts = [(stage, len(records(ledger, stage, ids))) for stage in AXES]
+    counts = [(stage, count) for stage, count in counts if count]
+    files["index.html"] = page.index_page(name, counts, pictures, views, shown[0] if shown else None, downloads)
     return publish(Path(folder), files)

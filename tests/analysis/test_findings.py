@@ -1,0 +1,152 @@
+"""Sentences under the tables, rankings across families, and the HTML pages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.cfe_tables import table_6
+from analysis.cfe_views import table_6_views
+from analysis.findings import family_findings, listed
+from analysis.geco_tables import accuracy_table, metric_table
+from analysis.geco_views import mass_views
+from analysis.load import load
+from analysis.ranking import agreement, ranks
+from analysis.report import write_report
+from analysis.sentences import examples
+
+
+def test_kendalls_w_by_hand() -> None:
+    same = pd.DataFrame({"f": [0.9, 0.5, 0.1], "g": [0.8, 0.7, 0.6]}, index=["a", "b", "c"])
+    found = agreement(same)
+    assert found is not None
+    assert (found.w, found.reversed_pairs, found.pairs) == (pytest.approx(1.0), 0, 3)
+    assert found.mean_ranks == {"a": 1.0, "b": 2.0, "c": 3.0}
+    # Ranks 1 2 3 and 3 1 2: sums 4 3 5, S = 2, W = 12 * 2 / (4 * 24)
+    mixed = agreement(same.assign(g=[0.1, 0.9, 0.5]))
+    assert mixed is not None
+    assert (mixed.w, mixed.reversed_pairs) == (pytest.approx(0.25), 2)
+
+
+def test_kendalls_w_corrects_for_ties() -> None:
+    # Ranks 1.5 1.5 3 twice: S = 6, correction 2 * (8 - 2), W = 12 * 6 / (4 * 24 - 2 * 12)
+    tied = pd.DataFrame({"f": [0.9, 0.9, 0.1], "g": [0.8, 0.8, 0.6]}, index=["a", "b", "c"])
+    found = agreement(tied)
+    assert found is not None
+    assert found.w == pytest.approx(1.0)
+    assert ranks(tied)["f"].tolist() == [1.5, 1.5, 3.0]
+    level = agreement(pd.DataFrame({"f": [1.0, 1.0], "g": [1.0, 1.0]}))
+    assert level is not None
+    assert level.w == 1.0
+
+
+def test_agreement_leaves_out_gaps_and_says_when_nothing_is_left() -> None:
+    frame = pd.DataFrame({"f": [0.9, None, 0.1], "g": [0.8, 0.7, 0.6], "h": [None] * 3}, index=["a", "b", "c"])
+    found = agreement(frame.astype("float64"))
+    assert found is not None
+    assert (found.methods, found.families) == (2, 2)
+    assert agreement(frame[["f"]].astype("float64")) is None
+    assert "needed to compare" in family_findings(None)[0]
+
+
+def test_a_close_race_is_called_not_decisive(full_ledger: Any) -> None:
+    frames = load(full_ledger)
+    found = table_6_views(table_6(frames))[0].findings
+    assert re.search(r"Most robust: RobX robust-first, .*; not decisive, .* RobX balanced", found[0])
+    assert found[1].startswith("Closest: APΔS")
+    assert found[1].endswith("a decisive lead.")
+    assert any("ROAR-LIME" in sentence and "only 76 %" in sentence for sentence in found)
+    mass = mass_views(metric_table(frames), accuracy_table(frames))[0].findings
+    assert mass[0].startswith("BERT-ZS: Integrated Gradients")  # not Pattern Variant, which never sees the model
+    assert "n=1 is too few" in mass[0]
+
+
+def test_methods_at_chance_are_named(kit: Any) -> None:
+    ledger = kit.FakeLedger()
+    truth = [[1, 0, 0, 0]] * 2
+    for method, values in (("saliency", (0.25, 0.2, 0.3)), ("lime", (0.8, 0.8, 0.9))):
+        for seed, value in enumerate(values):
+            explained = kit.ExplainCell(
+                kit.train_cell("binary_gender_all", "BERT-C", seed), method, kit.NoOptions(), None
+            )
+            ledger.put(explained, kit.explain_table(truth, [True, True], np.array([value, value])))
+            ledger.put(kit.ScoreCell(explained), kit.score_table([(value, True, None)] * 2))
+    frames = load(ledger)
+    (view,) = mass_views(metric_table(frames), accuracy_table(frames))
+    assert view.findings == (
+        "BERT-C: LIME has the highest mass accuracy, 0.83 [0.80, 0.90], a decisive lead. Not above chance: Saliency.",
+    )
+
+
+def test_listed() -> None:
+    assert [listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
+
+
+def test_examples_show_readable_correct_sentences_once(kit: Any) -> None:
+    ledger = kit.FakeLedger()
+    model = kit.train_cell("binary_gender_all", "BERT-C", 3)
+    explained = kit.ExplainCell(model, "saliency", kit.NoOptions(), None)
+    truth = [[0] * 8, [1] + [0] * 2, [1] + [0] * 7, [0, 1] + [0] * 6]
+    correct = [True, True, False, True]
+    ledger.put(explained, kit.explain_table(truth, correct, np.array([0.5, 0.5, 0.5, 0.75])))
+    rows = [(0.5, right, None) for right in correct]
+    ledger.put(kit.ScoreCell(explained), kit.score_table(rows))
+    found = examples(ledger, None, load(ledger).score, per_dataset=2)
+    assert [example.row for example in found] == [3, 2]  # no marked word, too short: never; correct rows first
+    ((model_name, right, (line,)),) = found[0].models
+    assert (model_name, right, line.method, line.mass) == ("BERT-C", True, "Saliency", pytest.approx(0.75))
+    assert [word.marked for word in line.words] == [False, True] + [False] * 6
+    assert sum(word.share for word in line.words) == pytest.approx(1.0)
+    assert line.words[1].depth == 1.0
+
+
+def test_an_attribution_of_zeros_has_no_mass_and_no_colour(kit: Any) -> None:
+    import pyarrow as pa
+
+    ledger = kit.FakeLedger()
+    explained = kit.ExplainCell(kit.train_cell("demo_binary_all", "BERT-C", 0), "lime", kit.NoOptions(), None)
+    table = kit.explain_table([[1] + [0] * 7], [True], np.array([0.5]))
+    zeros = pa.array([[0.0] * 8], pa.list_(pa.float32()))
+    ledger.put(explained, table.set_column(table.column_names.index("attribution"), "attribution", zeros))
+    ledger.put(kit.ScoreCell(explained), kit.score_table([(None, True, "zero_attribution")]))
+    (example,) = examples(ledger, None, load(ledger).score)
+    (line,) = example.models[0][2]
+    assert line.mass is None
+    assert {word.depth for word in line.words} == {0.0}
+
+
+def test_pages_stand_alone_and_escape_what_they_show(kit: Any, tmp_path: Path) -> None:
+    ledger = kit.FakeLedger()
+    kit.fill_geco(ledger, ("demo_binary_all",), ("BERT-C",), ("uniform_random", "a<b>"), seeds=2, sentences=4)
+    kit.fill_cfe(ledger, ("breast_cancer",), ("kdtree", "wachter"), ("seed", "deletion"), (2026, 2027), 3, 4)
+    write_report(ledger, None, tmp_path, "grid <1>")
+    for name in ("index.html", "sentences.html"):
+        text = (tmp_path / name).read_text()
+        assert "grid &lt;1&gt;" in text
+        assert "a&lt;b&gt;" in text
+        assert "a<b>" not in text
+        assert not re.search(r'(?:src|href)="(?!#|data:image/|[\w.]+")', text)  # only files of the report and places on the page
+        assert "<script" not in text
+        for inline in re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL):
+            ElementTree.fromstring(inline)
+        identifiers = re.findall(r'<[^>]* id="([^"]+)"', text)
+        assert len(identifiers) == len(set(identifiers))
+    index = (tmp_path / "index.html").read_text()
+    assert index.count("<svg") == 3
+    for link in re.findall(r'<li><a href="([^"]+)"', index):
+        assert (tmp_path / link).is_file()
+
+
+KIT_METHODS = ("a<b>",)
+
+
+@pytest.fixture(autouse=True)
+def _odd_method(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in KIT_METHODS:
+        monkeypatch.setitem(kit.METHODS, name, 0.3)
