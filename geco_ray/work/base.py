@@ -15,11 +15,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from geco_ray.cells import Cell
-from geco_ray.errors import StorageError
+from geco_ray.errors import StorageError, UserError
 from geco_ray.ledger import Ledger
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+def refuse_changed(dataset: str, found: str, planned: str) -> None:
+    """Refuse data that is not what the cell's id says.
+
+    Raises:
+        UserError: the fingerprints differ.
+    """
+    if found != planned:
+        raise UserError(
+            f"the data set {dataset!r} has changed since the grid was planned",
+            found=found,
+            expected=planned,
+            remedy="Run the same command again",
+        )
 
 
 @dataclass(frozen=True)

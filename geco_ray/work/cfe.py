@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 from geco_ray.cells import BaseCell, Cell, CounterfactualCell, ValidityCell, VariantCell
 from geco_ray.device import resolve_device
 from geco_ray.ledger import Ledger
-from geco_ray.work.base import HeldStage, Result, Subject, Workplace, computation, held_stage
+from geco_ray.work.base import HeldStage, Result, Subject, Workplace, computation, held_stage, refuse_changed
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import torch
 
     from geco_ray.cfe.base_model import BaseModel
     from geco_ray.cfe.classifier import Mlp
     from geco_ray.cfe.datasets import Dataset
+    from geco_ray.cfe.stacked import StackedModels
 
 
 def check_cfe_inputs(cells: Sequence[Cell], data_dir: Path | None) -> None:
@@ -35,15 +37,22 @@ def check_cfe_inputs(cells: Sequence[Cell], data_dir: Path | None) -> None:
             bases.append(cell.base)
         elif isinstance(cell, ValidityCell):
             bases.append(cell.counterfactuals.base)
-    for name in dict.fromkeys(base.dataset for base in bases):
-        _dataset(name, data_dir)
+    for name, data in dict.fromkeys((base.dataset, base.data) for base in bases):
+        _dataset(name, data_dir, data)
 
 
 @lru_cache(maxsize=4)
-def _dataset(name: str, data_dir: Path | None) -> Dataset:
+def _dataset(name: str, data_dir: Path | None, fingerprint: str) -> Dataset:
+    """The data that the cell was planned with, once per process.
+
+    Raises:
+        UserError: the file or its card has changed since.
+    """
     from geco_ray.cfe.datasets import load_dataset
 
-    return load_dataset(name, data_dir)
+    dataset = load_dataset(name, data_dir)
+    refuse_changed(name, dataset.fingerprint, fingerprint)
+    return dataset
 
 
 def _model_row(model: Mlp, base: Mlp, dataset: Dataset, facts: dict[str, Any]) -> pa.Table:
@@ -68,7 +77,7 @@ def train_bases(cells: Sequence[BaseCell], ledger: Ledger, place: Workplace) -> 
     from geco_ray.cfe.seeding import BaseKey
     from geco_ray.cfe.training import Pool
 
-    dataset = _dataset(cells[0].dataset, place.data_dir)
+    dataset = _dataset(cells[0].dataset, place.data_dir, cells[0].data)
     keys = [BaseKey(cell.dataset, cell.base_seed, cell.seeding) for cell in cells]
     for cell, base in zip(cells, train(keys, Pool.of(dataset), resolve_device(place.device)), strict=True):
         facts = {
@@ -104,7 +113,7 @@ def make_variants(cells: Sequence[VariantCell], ledger: Ledger, place: Workplace
     from geco_ray.cfe.training import Pool
 
     first = cells[0]
-    dataset, base = _dataset(first.base.dataset, place.data_dir), _base(first.base, ledger)
+    dataset, base = _dataset(first.base.dataset, place.data_dir, first.base.data), _base(first.base, ledger)
     specs = variant_specs(first.family, base.key, [cell.variant for cell in cells])
     made = realise(specs, base, Pool.of(dataset), resolve_device(place.device))
     for cell, variant in zip(cells, made, strict=True):
@@ -132,7 +141,8 @@ def generate(cells: Sequence[CounterfactualCell], ledger: Ledger, place: Workpla
     from geco_ray.cfe.methods.base import METHODS
 
     for cell in cells:
-        dataset, base = _dataset(cell.base.dataset, place.data_dir), _base(cell.base, ledger)
+        dataset = _dataset(cell.base.dataset, place.data_dir, cell.base.data)
+        base = _base(cell.base, ledger)
         task = _task(cell, dataset, base, place)
         started = time.perf_counter()
         prepared = METHODS.get(cell.method).target(task, cell.method_options)
@@ -174,34 +184,37 @@ def _task(cell: CounterfactualCell, dataset: Dataset, base: BaseModel, place: Wo
 
 
 class _Bank:
-    """The changed models of one base model, loaded family by family and kept."""
+    """The changed models of one base model, loaded family by family, stacked on the device and kept."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-        self._models: dict[tuple[str, ...], list[Mlp]] = {}
+    def __init__(self, ledger: Ledger, device: torch.device) -> None:
+        self._ledger, self._device = ledger, device
+        self._stacks: dict[tuple[str, ...], StackedModels] = {}
+
+    def _family(self, cell: ValidityCell) -> StackedModels:
+        from geco_ray.cfe.stacked import StackedModels
+
+        key = tuple(variant.id for variant in cell.variants)
+        if key not in self._stacks:
+            models = [_stored(variant, self._ledger) for variant in cell.variants]
+            self._stacks[key] = StackedModels(models, self._device)
+        return self._stacks[key]
 
     def answer(self, cell: ValidityCell) -> Result:
         """Each counterfactual against each variant of the cell's family."""
         import numpy as np
         import pyarrow as pa
 
-        key = tuple(variant.id for variant in cell.variants)
-        if key not in self._models:
-            self._models[key] = [_stored(variant, self._ledger) for variant in cell.variants]
-        models = self._models[key]
+        models = self._family(cell)
         made = self._ledger.table(self._ledger.require(cell.counterfactuals))
-        status = made["status"].to_pylist()
-        valid = [state == "found" for state in status]
-        survived: list[list[bool] | None] = [None] * len(status)
-        adverse: list[list[bool]] = [[] for _ in status]
-        if status:
-            still = np.stack([~model.favourable(np.array(made["factual"].to_pylist())) for model in models], axis=1)
-            adverse = still.tolist()
+        valid = [state == "found" for state in made["status"].to_pylist()]
+        adverse: list[list[bool]] = []
+        survived: list[list[bool] | None] = [None] * len(valid)
+        if valid:
+            adverse = (~models.favourable(np.array(made["factual"].to_pylist()))).tolist()
         rows = [number for number, ok in enumerate(valid) if ok]
         if rows:
             points = np.array([made["counterfactual"][number].as_py() for number in rows])
-            answers = np.stack([model.favourable(points) for model in models], axis=1)
-            for number, answer in zip(rows, answers.tolist(), strict=True):
+            for number, answer in zip(rows, models.favourable(points).tolist(), strict=True):
                 survived[number] = answer
         return Result(
             pa.table(
@@ -217,7 +230,7 @@ class _Bank:
 
 
 def _load_bank(cell: ValidityCell, ledger: Ledger, place: Workplace) -> Subject:
-    return _Bank(ledger)
+    return _Bank(ledger, resolve_device(place.device))
 
 
 held_stage("validity", HeldStage(key=lambda cell: cell.counterfactuals.base.id, load=_load_bank))

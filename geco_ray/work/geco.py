@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from geco_ray.cells import Cell, ExplainCell, ScoreCell, TrainCell
 from geco_ray.device import resolve_device
 from geco_ray.ledger import Ledger
-from geco_ray.work.base import HeldStage, Result, Subject, Workplace, computation, held_stage
+from geco_ray.work.base import HeldStage, Result, Subject, Workplace, computation, held_stage, refuse_changed
 
 if TYPE_CHECKING:
     from geco_ray.geco.tokens import TaskTokens
@@ -39,13 +39,19 @@ def check_geco_inputs(cells: Sequence[Cell], data_dir: Path | None) -> None:
 
 
 @lru_cache(maxsize=2)
-def _tokens(dataset: str, data_dir: Path | None, encoder: str) -> TaskTokens:
-    """A task, tokenised once per process; trials and holders reuse it from cell to cell."""
+def _tokens(dataset: str, data_dir: Path | None, fingerprint: str, encoder: str) -> TaskTokens:
+    """The task that the cell was planned with, tokenised once per process and reused from cell to cell.
+
+    Raises:
+        UserError: a data file has changed since.
+    """
     from geco_ray.geco.dataset import load_task
     from geco_ray.geco.encoders import load_tokenizer, resolve_encoder
     from geco_ray.geco.tokens import tokenize_task
 
-    return tokenize_task(load_task(dataset, data_dir), load_tokenizer(resolve_encoder(encoder)))
+    task = load_task(dataset, data_dir)
+    refuse_changed(dataset, task.fingerprint, fingerprint)
+    return tokenize_task(task, load_tokenizer(resolve_encoder(encoder)))
 
 
 @computation("train")
@@ -57,7 +63,7 @@ def train(cells: Sequence[TrainCell], ledger: Ledger, place: Workplace) -> Itera
 
     first = cells[0]  # a pack differs in its seeds only
     setup = TrainingSetup(
-        tokens=_tokens(first.dataset, place.data_dir, first.encoder_source),
+        tokens=_tokens(first.dataset, place.data_dir, first.data, first.encoder_source),
         source=resolve_encoder(first.encoder_source),
         protocol=resolve_protocol(first.protocol),
         device=resolve_device(place.device),
@@ -77,7 +83,7 @@ class _ExplainedModel:
         from geco_ray.geco.training import TrainedClassifier
 
         device = resolve_device(place.device)
-        self._tokens = _tokens(cell.dataset, place.data_dir, cell.encoder_source)
+        self._tokens = _tokens(cell.dataset, place.data_dir, cell.data, cell.encoder_source)
         source = resolve_encoder(cell.encoder_source)
         trained = TrainedClassifier.from_bytes(ledger.blob(ledger.require(cell)), source, device)
         self._explainer = Explainer(trained, self._tokens, protocol=cell.protocol, device=device)
