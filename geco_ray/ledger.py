@@ -117,6 +117,7 @@ class Ledger:
         names = sorted(name for name in sizes if name.endswith(".json"))
         records: dict[str, Record] = {}
         damaged: dict[str, str] = {}
+        relisted = False
         for name, data in zip(names, self.storage.read_many([f"{folder}/{name}" for name in names]), strict=True):
             cell_id = name.removesuffix(".json")
             if isinstance(data, FileNotFoundError):
@@ -126,7 +127,11 @@ class Ledger:
                 if isinstance(data, OSError):
                     raise DamagedCell(f"{where}: cannot be read ({data}).")
                 record = Record.from_json(data, where)
-                _check_record(record, stage, cell_id, sizes, where)
+                if not relisted and _fault(record, stage, cell_id, sizes):
+                    # Its files may have come while the folder was being listed; its record was the last of them.
+                    sizes, relisted = self.storage.names(folder), True
+                if fault := _fault(record, stage, cell_id, sizes):
+                    raise DamagedCell(f"{where}: {fault}.")
                 records[cell_id] = record
             except DamagedCell as error:
                 damaged[cell_id] = str(error)
@@ -269,15 +274,16 @@ class Ledger:
                 self.storage.move(f"cells/{stage}/{name}", f"quarantine/{stage}/{name}")
 
 
-def _check_record(record: Record, stage: str, cell_id: str, sizes: Mapping[str, int], where: str) -> None:
-    """A record must be that of the cell it is named after, and its files must be there with their sizes."""
+def _fault(record: Record, stage: str, cell_id: str, sizes: Mapping[str, int]) -> str | None:
+    """What is wrong with a record that is not of the cell it is named after, or whose files are not as recorded."""
     if (record.id, record.stage) != (cell_id, stage):
-        raise DamagedCell(f"{where}: holds the record of {record.stage} {record.id}.")
+        return f"holds the record of {record.stage} {record.id}"
     for suffix, entry in record.files.items():
         size = sizes.get(f"{cell_id}.{suffix}")
         if size != entry["bytes"]:
             found = "is missing" if size is None else f"has {size} bytes"
-            raise DamagedCell(f"{where.removesuffix('json')}{suffix}: {found}, {entry['bytes']} bytes are recorded.")
+            return f"its {suffix} file {found}, and {entry['bytes']} bytes are recorded"
+    return None
 
 
 def _failure(data: bytes | OSError) -> dict[str, Any]:

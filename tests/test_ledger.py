@@ -259,6 +259,23 @@ def test_another_working_folder_changes_nothing(tmp_path: Path, monkeypatch: pyt
 # --- two at once ---
 
 
+def test_a_cell_committed_while_the_folder_is_listed_is_not_taken_for_damaged(
+    local: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = local.put(BASE, TABLE)
+    real, calls = local.storage.names, []
+
+    def names(folder: str) -> dict[str, int]:
+        calls.append(folder)
+        found = real(folder)
+        if len(calls) == 1:  # the folder was read up to here when the table came, and on when the record did
+            del found[f"{BASE.id}.parquet"]
+        return found
+
+    monkeypatch.setattr(local.storage, "names", names)
+    assert local.scan("models") == ({BASE.id: record}, {})
+
+
 def _race(root: str, mark: float, start: Any, cells: list[Cell]) -> None:
     ledger = Ledger(root)
     start.wait()

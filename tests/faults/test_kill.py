@@ -23,13 +23,13 @@ from geco_ray.work import base as work
 from geco_ray.work.base import Result, Workplace, run_pack
 
 BASE = BaseCell("breast_cancer", "f" * 8, 2026, "paper")
-CELLS: list[Cell] = [VariantCell(BASE, "seed", number) for number in range(60)]
-KILLS = 40
+CELLS: list[Cell] = [VariantCell(BASE, "seed", number) for number in range(40)]
+KILLS = 28
 
 
 def compute(cells: Sequence[Any], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
     for cell in cells:
-        yield cell, Result(pa.table({"x": [cell.variant * 1.5] * 2000}), bytes([cell.variant]) * 200_000)
+        yield cell, Result(pa.table({"x": [cell.variant * 1.5] * 2000}), bytes([cell.variant]) * 50_000)
 
 
 @pytest.fixture(autouse=True)
