@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class Rows:
-    """Inputs (k or 1, d + 1, m) with a last row of ones, targets and weights (k or 1, m); 1 where all models share."""
+    """Inputs (k or 1, d + 1, m + v) with a last row of ones, targets and weights (k or 1, m); 1 where models share.
+
+    The first m = ``training`` rows are trained on, the others are the validation rows.
+    """
 
     x: torch.Tensor
     y: torch.Tensor
     weight: torch.Tensor
+    training: int
 
     def move(self, source: int, target: int) -> None:
         """Put model ``source``'s rows in the place of ``target``'s."""
@@ -52,9 +56,12 @@ def gather(jobs: Sequence[TrainingJob], pool: Pool, device: torch.device) -> Row
         weight[model, : len(positions)] = counts / counts.sum()
     if (rows == rows[0]).all():
         rows = rows[:1]
-    x = np.ones((len(rows), pool.x.shape[1] + 1, length), dtype=np.float32)
-    x[:, :-1] = pool.x[rows].transpose(0, 2, 1)
-    return Rows(*(torch.tensor(array, device=device) for array in (x, y, weight)))
+    x = np.zeros((len(rows), pool.x.shape[1] + 1, length + padded(len(pool.val_x))), dtype=np.float32)
+    x[:, -1] = 1
+    x[:, :-1, :length] = pool.x[rows].transpose(0, 2, 1)
+    x[:, :-1, length : length + len(pool.val_x)] = pool.val_x.T
+    tensors = [torch.tensor(array, device=device) for array in (x, y, weight)]
+    return Rows(tensors[0], tensors[1], tensors[2], training=length)
 
 
 def distinct(job: TrainingJob) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -63,14 +70,6 @@ def distinct(job: TrainingJob) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
     if len(pairs) == len(job.rows):
         return job.rows, job.labels, np.ones(len(job.rows), dtype=np.int64)
     return pairs // 2, pairs % 2, counts
-
-
-def shared_rows(x: npt.NDArray[np.float32], device: torch.device) -> Rows:
-    """Rows that all models share, without targets."""
-    inputs = np.ones((1, x.shape[1] + 1, padded(len(x))), dtype=np.float32)
-    inputs[0, :-1, : len(x)] = x.T
-    nothing = torch.zeros(1, inputs.shape[2], device=device)
-    return Rows(torch.tensor(inputs, device=device), nothing, nothing)
 
 
 def flatten(model: Mlp) -> npt.NDArray[np.float32]:
