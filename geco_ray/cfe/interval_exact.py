@@ -55,7 +55,7 @@ def smallest_logit(box: NetworkBox, row: Floats) -> float:
     result = solve_mip(_minimum_program(box, row[None]), gap=1e-9)
     if result.status != "optimal":
         raise RuntimeError(f"the exact robustness test ended with status {result.status}")
-    return result.objective + box.output_map()[1]
+    return result.objective
 
 
 def _minimum_program(box: NetworkBox, x: Floats) -> Program:
@@ -63,7 +63,7 @@ def _minimum_program(box: NetworkBox, x: Floats) -> Program:
     first = box.first_activations(x)
     ranges = box.ranges(first)
     widths = [len(bias) for bias in box.net.biases[:-1]]
-    weight, _ = box.output_map()
+    weight, offset = box.output_map()
     lower = np.concatenate([first.low[0], *(np.maximum(r.lowest.low[0], 0.0) for r in ranges)])
     upper = np.concatenate([first.high[0], *(np.maximum(r.highest.high[0], 0.0) for r in ranges)])
     rows: list[tuple[Floats, float]] = []  # (coefficients, right side) of "coefficients @ v <= right side"
@@ -86,11 +86,12 @@ def _minimum_program(box: NetworkBox, x: Floats) -> Program:
                 rows.append((line, high_b[unit]))
             else:
                 bends.append((here + unit, line, high_b[unit], least, most))
-    return _assemble(np.concatenate([np.zeros(sum(widths[:-1])), weight]), lower, upper, rows, bends)
+    return _assemble(np.concatenate([np.zeros(sum(widths[:-1])), weight]), offset, lower, upper, rows, bends)
 
 
 def _assemble(
     cost: Floats,
+    constant: float,
     lower: Floats,
     upper: Floats,
     rows: list[tuple[Floats, float]],
@@ -115,4 +116,5 @@ def _assemble(
         np.full(len(matrix), -INFINITY),
         right,
         np.arange(columns + extra) >= columns,
+        constant,
     )

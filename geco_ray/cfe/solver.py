@@ -22,7 +22,7 @@ MipStatus = Literal["optimal", "infeasible", "nodes", "failed"]
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Minimise ``cost @ v`` with ``lower <= v <= upper`` and ``row_lower <= matrix @ v <= row_upper``."""
+    """Minimise ``cost @ v + constant`` with ``lower <= v <= upper`` and ``row_lower <= matrix @ v <= row_upper``."""
 
     cost: Floats
     lower: Floats
@@ -31,6 +31,7 @@ class Program:
     row_lower: Floats
     row_upper: Floats
     integer: Bools | None = None
+    constant: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,7 @@ def load(solver: Any, program: Program) -> None:
         len(index),
         int(highspy.MatrixFormat.kRowwise),
         int(highspy.ObjSense.kMinimize),
-        0.0,
+        program.constant,
         program.cost,
         program.lower,
         program.upper,
@@ -86,13 +87,11 @@ def load(solver: Any, program: Program) -> None:
     )
 
 
-def solve_mip(
-    program: Program, *, nodes: int | None = None, start: Floats | None = None, gap: float = 1e-6
-) -> MipResult:
+def solve_mip(program: Program, *, nodes: int | None = None, gap: float = 1e-6, first_only: bool = False) -> MipResult:
     """Solve to a relative gap of ``gap``, or until ``nodes`` nodes are spent (``None``: no limit).
 
     Args:
-        start: a full solution to begin with; ignored by the solver when it is infeasible.
+        first_only: stop at the first solution.
     """
     solver = quiet_solver()
     load(solver, program)
@@ -100,8 +99,8 @@ def solve_mip(
     solver.setOptionValue("mip_abs_gap", 1e-9)
     if nodes is not None:
         solver.setOptionValue("mip_max_nodes", max(0, nodes))
-    if start is not None:
-        solver.setSolution(len(start), np.arange(len(start), dtype=np.int32), start)
+    if first_only:
+        solver.setOptionValue("mip_max_improving_sols", 1)
     solver.run()
     return _mip_result(solver)
 

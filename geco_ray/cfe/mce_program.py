@@ -1,0 +1,117 @@
+"""The network within a ball as a mixed-integer program with bounds per unit.
+
+Only units that can change sign in the ball get a binary, and among the last layer's only those that raise the logit.
+Instead of a big M every such unit has its own bounds and, which does most of the work, stays below the interpolation
+of its convex upper bound between the corners of the ball (see :mod:`geco_ray.cfe.mce_bounds`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from geco_ray.cfe.mce_bounds import Neighbourhood, UnitBounds, network_bounds
+from geco_ray.cfe.relu_net import Floats, ReluNet
+from geco_ray.cfe.solver import INFINITY, Program
+
+
+@dataclass
+class _Rows:
+    """Rows ``lower <= line @ v <= upper`` as they are collected."""
+
+    columns: int
+    lines: list[Floats] = field(default_factory=list)
+    lower: list[float] = field(default_factory=list)
+    upper: list[float] = field(default_factory=list)
+
+    def add(self, line: Floats, lower: float, upper: float) -> None:
+        self.lines.append(line)
+        self.lower.append(lower)
+        self.upper.append(upper)
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """Where the columns are: moves up and down (2 d), then open units and their binaries, layer after layer."""
+
+    units: list[dict[int, int]]
+    binaries: list[dict[int, int]]
+    columns: int
+
+
+def _lay_out(net: ReluNet, bounds: list[UnitBounds], moves: int) -> _Layout:
+    units, binaries, at = [], [], moves
+    for depth, layer in enumerate(bounds[:-1]):
+        open_units = np.flatnonzero((layer.low < 0) & (layer.high > 0)).tolist()
+        last = depth == net.hidden_layers - 1
+        switched = [unit for unit in open_units if not last or net.weights[-1][0, unit] > 0]
+        units.append({unit: at + place for place, unit in enumerate(open_units)})
+        at += len(open_units)
+        binaries.append({unit: at + place for place, unit in enumerate(switched)})
+        at += len(switched)
+    return _Layout(units, binaries, at)
+
+
+def ball_program(
+    net: ReluNet, around: Neighbourhood, radius: float, *, logit: float | None, beyond: float = 0.0
+) -> Program:
+    """Everything within ``radius`` of ``around.origin``; the first 2 d columns are the moves up and down.
+
+    Args:
+        logit: minimise the distance from the origin subject to at least this logit; ``None``: minimise the negative
+            logit instead.
+        beyond: no point closer to the origin than this is of interest.
+    """
+    bounds = network_bounds(net, around, radius)
+    d = len(around.origin)
+    layout = _lay_out(net, bounds, 2 * d)
+    rows = _Rows(layout.columns)
+    slopes, offset = np.zeros((d, layout.columns)), around.origin
+    slopes[:, :d], slopes[:, d : 2 * d] = np.eye(d), -np.eye(d)
+    for depth in range(net.hidden_layers):
+        z, z0 = net.weights[depth] @ slopes, net.weights[depth] @ offset + net.biases[depth]
+        slopes, offset = _activations(rows, layout, bounds[depth], depth, z, z0, radius)
+    output, output0 = net.weights[-1][0] @ slopes, float(net.weights[-1][0] @ offset + net.biases[-1][0])
+    moved = np.zeros(layout.columns)
+    moved[: 2 * d] = 1.0
+    rows.add(moved, beyond, radius)
+    if logit is not None:
+        rows.add(output, logit - output0, INFINITY)
+    upper = np.ones(layout.columns)
+    upper[: 2 * d] = np.minimum(np.concatenate([around.up, around.down]), radius)
+    integer = np.zeros(layout.columns, bool)
+    for layer, units, binaries in zip(bounds[:-1], layout.units, layout.binaries, strict=True):
+        upper[list(units.values())] = layer.high[list(units)]
+        integer[list(binaries.values())] = True
+    cost, constant = (moved, 0.0) if logit is not None else (-output, -output0)
+    matrix, low, high = np.array(rows.lines), np.array(rows.lower), np.array(rows.upper)
+    return Program(cost, np.zeros(len(cost)), upper, matrix, low, high, integer, constant)
+
+
+def _activations(
+    rows: _Rows, layout: _Layout, layer: UnitBounds, depth: int, z: Floats, z0: Floats, radius: float
+) -> tuple[Floats, Floats]:
+    """One layer: its rows are added, its activations returned as an affine function of the columns."""
+    slopes = np.where(layer.low[:, None] >= 0, z, 0.0)
+    offset = np.where(layer.low >= 0, z0, 0.0)
+    corners = np.maximum(layer.corners, 0.0)
+    for unit, column in layout.units[depth].items():
+        slopes[unit] = offset[unit] = 0.0
+        slopes[unit, column] = 1.0
+        binary = layout.binaries[depth].get(unit)
+        if binary is None or depth < len(layout.units) - 1:
+            rows.add(z[unit] - slopes[unit], -INFINITY, -z0[unit])
+        if binary is None:
+            continue
+        line = slopes[unit] - z[unit]
+        line[binary] = -layer.low[unit]
+        rows.add(line, -INFINITY, z0[unit] - layer.low[unit])
+        line = slopes[unit].copy()
+        line[binary] = -layer.high[unit]
+        rows.add(line, -INFINITY, 0.0)
+        for at in corners[:, unit]:
+            line = slopes[unit].copy()
+            line[: len(at) - 1] = -(at[1:] - at[0]) / radius
+            rows.add(line, -INFINITY, at[0])
+    return slopes, offset

@@ -1,0 +1,227 @@
+"""The closest point with a margin: bounds, walk, program and proof against dense grids, corners and each other."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from geco_ray.cfe.mce import Walk
+from geco_ray.cfe.mce_bounds import Neighbourhood, nearest_possible, network_bounds
+from geco_ray.cfe.mce_program import ball_program
+from geco_ray.cfe.mce_proof import TOLERANCE, prove
+from geco_ray.cfe.mce_reach import highest_logit
+from geco_ray.cfe.relu_net import ReluNet
+from geco_ray.cfe.solver import solve_mip
+
+DEPTHS = [(2, 6, 1), (2, 6, 5, 1), (3, 5, 5, 4, 1)]
+
+
+def random_net(rng: np.random.Generator, widths: tuple[int, ...]) -> ReluNet:
+    pairs = list(itertools.pairwise(widths))
+    return ReluNet(
+        tuple(rng.normal(size=(out, into)) for into, out in pairs),
+        tuple(0.3 * rng.normal(size=out) for _, out in pairs),
+    )
+
+
+def line_net() -> ReluNet:
+    """Logit = x_0 + 0.5 x_1, written with four units."""
+    first = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    return ReluNet((first, np.array([[1.0, -1.0, 0.5, -0.5]])), (np.zeros(4), np.zeros(1)))
+
+
+def ball_points(rng: np.random.Generator, around: Neighbourhood, radius: float, count: int) -> np.ndarray:
+    """Points of the box within ``radius`` of the origin, many of them on few coordinates."""
+    d = len(around.origin)
+    shares = rng.dirichlet(np.full(d, 0.4), size=count) * rng.random((count, 1)) * radius
+    moves = shares * rng.choice([-1.0, 1.0], size=shares.shape)
+    return around.origin + np.clip(moves, -around.down, around.up)
+
+
+def closest_on_grid(net: ReluNet, around: Neighbourhood, logit: float, per_axis: int = 401) -> float:
+    """Smallest distance over a dense grid of the box, two features."""
+    low, high = around.origin - around.down, around.origin + around.up
+    axes = [np.linspace(low[j], high[j], per_axis) for j in range(2)]
+    grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+    kept = grid[net.logit(grid) >= logit]
+    return float(np.abs(kept - around.factual).sum(axis=1).min()) if len(kept) else np.inf
+
+
+def test_filling_the_radius_by_hand() -> None:
+    around = Neighbourhood.of(np.array([0.0, 0.0]), np.array([-1.0, -1.0]), np.array([1.0, 3.0]))
+    # 3 per unit down the first (room 1), then 2 per unit up the second: 3 * 1 + 2 * 1.5.
+    assert around.most(np.array([[-3.0, 2.0]]), 2.5) == pytest.approx([6.0])
+    assert around.most(np.array([[-3.0, 2.0]]), 100.0) == pytest.approx([9.0])
+    assert around.most(np.array([[-3.0, 2.0]]), 0.0) == pytest.approx([0.0])
+
+
+def test_a_factual_outside_the_box_starts_at_its_edge() -> None:
+    around = Neighbourhood.of(np.array([-3.0, 0.0]), np.array([-1.0, -1.0]), np.array([1.0, 1.0]))
+    assert around.origin.tolist() == [-1.0, 0.0]
+    assert around.offset == 2.0
+    point = np.array([0.5, -0.5])
+    assert around.distance(point) == around.offset + np.abs(point - around.origin).sum()
+
+
+@pytest.mark.parametrize("widths", DEPTHS)
+def test_bounds_hold_at_every_point_of_the_ball(widths: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(1)
+    for radius in (0.1, 0.7, 2.0):
+        net, d = random_net(rng, widths), widths[0]
+        around = Neighbourhood.of(rng.normal(size=d), np.full(d, -1.5), np.full(d, 1.5))
+        layers = network_bounds(net, around, radius)
+        points = ball_points(rng, around, radius, 300)
+        for x in points:
+            z = np.append(net.preactivations(x), net.logit(x[None]))
+            low, high = (np.concatenate([getattr(layer, side) for layer in layers]) for side in ("low", "high"))
+            assert (low <= z + 1e-9).all()
+            assert (z <= high + 1e-9).all()
+            moves = x - around.origin
+            weights = np.concatenate([[0.0], np.maximum(moves, 0), np.maximum(-moves, 0)]) / radius
+            weights[0] = 1 - weights.sum()
+            parts = np.split(z, np.cumsum([len(layer.low) for layer in layers])[:-1])
+            for layer, part in zip(layers, parts, strict=True):
+                assert (layer.corners @ weights >= part - 1e-9).all(), "the interpolation must lie above"
+
+
+@pytest.mark.parametrize("widths", DEPTHS)
+def test_program_bounds_the_same_minimum_as_the_network(widths: tuple[int, ...]) -> None:
+    """The largest logit in a ball: the program's optimum is reached by the network and beaten by no sample."""
+    rng = np.random.default_rng(2)
+    for radius in (0.5, 2.0):
+        net, d = random_net(rng, widths), widths[0]
+        around = Neighbourhood.of(rng.normal(size=d), np.full(d, -1.5), np.full(d, 1.5))
+        result = solve_mip(ball_program(net, around, radius, logit=None), gap=1e-8)
+        assert result.values is not None
+        point = around.origin + result.values[:d] - result.values[d : 2 * d]
+        assert net.logit(point[None])[0] == pytest.approx(-result.objective, abs=1e-5)
+        assert net.logit(ball_points(rng, around, radius, 2000)).max() <= -result.objective + 1e-5
+
+
+def test_walk_on_a_plane_takes_the_cheapest_coordinate() -> None:
+    rows = np.array([[2.0, 2.0], [-1.0, 0.0]])
+    around = Neighbourhood.of(np.array([-0.5, 0.0]), np.full(2, -1.0), np.full(2, 2.0))
+    found = Walk(line_net(), around, rows).find(0.3)
+    assert found is not None
+    assert found.point == pytest.approx([0.3, 0.0])
+    assert found.distance == pytest.approx(0.8)
+
+
+def test_walk_turns_to_the_dearer_coordinate_at_the_edge_of_the_box() -> None:
+    rows = np.array([[0.1, 2.0], [-1.0, 0.0]])
+    around = Neighbourhood.of(np.array([-0.5, 0.0]), np.array([-1.0, -1.0]), np.array([0.1, 2.0]))
+    found = Walk(line_net(), around, rows).find(0.3)
+    assert found is not None
+    assert found.point == pytest.approx([0.1, 0.4])
+
+
+@pytest.mark.parametrize("widths", [(2, 6, 1), (2, 8, 8, 1)])
+def test_proven_distance_is_that_of_a_dense_grid(widths: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(3)
+    proven = 0
+    for _ in range(12):
+        net = random_net(rng, widths)
+        rows = rng.uniform(-2, 2, size=(60, 2))
+        around = Neighbourhood.of(rng.uniform(-2.5, 2.5, size=2), rows.min(axis=0), rows.max(axis=0))
+        logit = float(np.quantile(net.logit(rows), 0.8))
+        if net.logit(around.origin[None])[0] >= logit:
+            continue
+        walk = Walk(net, around, rows)
+        found = walk.find(logit)
+        assert found is not None
+        assert net.logit(found.point[None])[0] >= logit - 1e-7
+        result = prove(net, around, logit, found.point, 500)
+        assert result.status == "optimal"
+        expected = closest_on_grid(net, around, logit)
+        step = 2 * 4 / 400
+        assert result.lower_bound <= expected + 1e-9
+        assert result.distance <= expected + 1e-9
+        assert result.distance >= expected - step * 3, "closer than the network allows"
+        proven += 1
+    assert proven >= 6
+
+
+def test_proof_replaces_a_bad_incumbent() -> None:
+    rng = np.random.default_rng(4)
+    net = random_net(rng, (2, 8, 8, 1))
+    rows = rng.uniform(-2, 2, size=(60, 2))
+    logits = net.logit(rows)
+    factual, logit = rows[logits.argmin()], float(np.quantile(logits, 0.7))
+    around = Neighbourhood.of(factual, rows.min(axis=0), rows.max(axis=0))
+    good = Walk(net, around, rows).find(logit)
+    assert good is not None
+    favourable = rows[logits >= logit]
+    bad = favourable[np.abs(favourable - factual).sum(axis=1).argmax()]
+    result = prove(net, around, logit, bad, 500)
+    assert result.improved
+    assert result.status == "optimal"
+    assert result.distance == pytest.approx(good.distance, rel=2 * TOLERANCE)
+    assert net.logit(result.point[None])[0] >= logit - 1e-7
+    kept = prove(net, around, logit, result.point, 500)
+    assert not kept.improved
+    assert kept.point is result.point
+
+
+def hard_problem() -> tuple[ReluNet, Neighbourhood, float, np.ndarray]:
+    rng = np.random.default_rng(6)
+    net = random_net(rng, (8, 24, 24, 1))
+    rows = rng.uniform(-2, 2, size=(200, 8))
+    logits = net.logit(rows)
+    around = Neighbourhood.of(rows[logits.argmin()], rows.min(axis=0), rows.max(axis=0))
+    logit = float(np.quantile(logits, 0.9))
+    found = Walk(net, around, rows).find(logit)
+    assert found is not None
+    return net, around, logit, found.point
+
+
+def test_a_spent_budget_keeps_a_valid_bound_and_can_be_taken_up_again() -> None:
+    net, around, logit, point = hard_problem()
+    short = prove(net, around, logit, point, 3)
+    assert short.status == "nodes"
+    assert 0 < short.lower_bound < short.distance
+    assert short.gap == pytest.approx(1 - short.lower_bound / short.distance)
+    again = prove(net, around, logit, short.point, 300, lower_bound=short.lower_bound)
+    assert short.lower_bound <= again.lower_bound <= again.distance <= short.distance
+    rng = np.random.default_rng(0)
+    inside = ball_points(rng, around, again.lower_bound - around.offset, 5000)
+    assert net.logit(inside).max() < logit
+
+
+def test_proofs_are_the_same_on_every_run() -> None:
+    net, around, logit, point = hard_problem()
+    one, two = (prove(net, around, logit, point, 60) for _ in range(2))
+    assert (one.distance, one.lower_bound, one.nodes, one.status) == (
+        two.distance,
+        two.lower_bound,
+        two.nodes,
+        two.status,
+    )
+
+
+def test_nearest_possible_excludes_only_what_is_impossible() -> None:
+    net, around, logit, point = hard_problem()
+    bound = nearest_possible(net, around, logit, around.distance(point))
+    assert 0 < bound <= around.distance(point)
+    inside = ball_points(np.random.default_rng(1), around, bound - around.offset, 5000)
+    assert net.logit(inside).max() < logit
+
+
+def test_highest_logit_by_hand() -> None:
+    rows = np.array([[-1.0, -1.0], [0.5, 0.0]])
+    reach = highest_logit(line_net(), np.full(2, -1.0), np.array([2.0, 3.0]), rows, 50)
+    assert reach.point == pytest.approx([2.0, 3.0])
+    assert reach.reached == pytest.approx(3.5)
+    assert reach.ceiling == pytest.approx(3.5)
+
+
+def test_no_start_no_candidate() -> None:
+    rows = np.array([[-1.0, -1.0], [0.5, 0.0]])
+    around = Neighbourhood.of(np.zeros(2), np.full(2, -1.0), np.full(2, 1.0))
+    walk = Walk(line_net(), around, rows)
+    assert walk.find(1.2) is None
+    found = walk.find(1.2, known=[np.array([1.0, 1.0])])
+    assert found is not None
+    assert found.point == pytest.approx([1.0, 0.4])
+    assert walk.find(0.3, max_programs=0) is None
