@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from geco_ray import __version__
+from geco_ray import __version__, cli_data
 from geco_ray.cells import Cell
 from geco_ray.config import Grid, RunSettings, load_grid
 from geco_ray.errors import GecoRayError
@@ -30,6 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="GECOBench and robust counterfactuals as one experiment grid on Ray.",
 )
+app.add_typer(cli_data.app, name="data")
 out = Console()
 err = Console(stderr=True)
 

@@ -151,7 +151,7 @@ def read_card(path: Path) -> Card:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise UserError(f"the card cannot be read: {error}", where=str(path)) from None
     if not isinstance(given, dict):
-        raise UserError("a card is a mapping of keys to values", where=str(path), remedy="See docs/datasets.md.")
+        raise UserError("a card is a mapping of keys to values", where=str(path), remedy="See docs/extending.md.")
     for key in ("favourable", "adverse"):
         if isinstance(given.get(key), list):  # YAML reads 0 and true as numbers and booleans; the table holds text
             given[key] = [str(value) for value in given[key]]

@@ -6,6 +6,7 @@ Names, cards and fingerprints cost nothing; :func:`load_dataset` reads, checks, 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +61,7 @@ class Dataset:
 
 
 def dataset_names(data_dir: Path | None = None) -> list[str]:
-    """Names of the built-in data sets, and of those with a card (``NAME.yaml``) under ``data_dir``."""
+    """Names of the built-in data sets, and of those with a card (``NAME.yaml``) in one of :func:`data_roots`."""
     return sorted({*BUILT_IN, *(path.stem for path in _card_files(data_dir))})
 
 
@@ -96,7 +97,8 @@ def load_dataset(name: str, data_dir: Path | None = None) -> Dataset:
 
     Args:
         name: a name of :func:`dataset_names`.
-        data_dir: folder that holds ``tabular/NAME.csv`` or ``NAME.csv``; ``breast_cancer`` needs none.
+        data_dir: folder that holds ``tabular/NAME.csv`` or ``NAME.csv``; without it ``$GECO_RAY_DATA`` and the
+            download cache are searched. ``breast_cancer`` needs none.
 
     Raises:
         UserError: unknown name, missing file, wrong checksum, or a fault in the table (column and line are named).
@@ -157,46 +159,66 @@ def check_feature_order(model: Sequence[str], data: Sequence[str], *, where: str
             )
 
 
+def data_roots(data_dir: Path | None) -> list[Path]:
+    """Folders that are searched: only ``data_dir`` when one is given, else ``$GECO_RAY_DATA`` and the cache."""
+    if data_dir is not None:
+        return [data_dir]
+    from geco_ray.download import cache_folder
+
+    named = os.environ.get("GECO_RAY_DATA")
+    return ([Path(named)] if named else []) + [cache_folder()]
+
+
 def find_file(card: Card, data_dir: Path | None) -> Path:
-    """The table's file under ``data_dir``.
+    """The table's file in the first of :func:`data_roots` that has it.
 
     Raises:
-        UserError: it is not there; the message says where it was looked for, where it comes from and on what terms.
+        UserError: it is nowhere; the message says where it was looked for, where it comes from and on what terms.
     """
-    looked = card.candidates(data_dir) if data_dir is not None else []
+    looked = [path for root in data_roots(data_dir) for path in card.candidates(root)]
     for path in looked:
         if path.is_file():
             return path
-    origin = f"It comes from {card.url} (SHA-256 {card.sha256})." if card.url else "Put it there."
     terms = f" {card.terms}." if card.terms else ""
+    accept = " --accept-terms" if card.terms else ""
+    get = f"Get it with `geco-ray data download {card.name}{accept}`, or give" if card.url else "Give"
+    origin = f" It comes from {card.url} (SHA-256 {card.sha256})." if card.url else ""
     raise UserError(
         f"data set {card.name!r} has no file",
-        found=f"looked for {', '.join(map(str, looked))}" if looked else "no data folder was given",
-        remedy=f"Give its folder with --data-dir. {origin}{terms}",
+        found=f"looked for {', '.join(map(str, looked))}",
+        remedy=f"{get} its folder with --data-dir.{origin}{terms}",
     )
 
 
-def download_dataset(name: str, data_dir: Path, *, accept_terms: bool = False) -> Path:
+def download_dataset(
+    name: str, data_dir: Path | None = None, *, accept_terms: bool = False, offline: bool | None = None
+) -> Path:
     """Fetch a built-in table from its pinned commit into ``data_dir/tabular`` and check its SHA-256.
+
+    Args:
+        name: the data set.
+        data_dir: the folder; by default the download cache, where :func:`load_dataset` looks too.
+        accept_terms: the explicit word that the terms of use are accepted.
+        offline: never touch the network; by default what ``$GECO_RAY_OFFLINE`` says.
 
     Raises:
         UserError: the data set has no address, or has terms of use that were not accepted in words.
     """
     card = dataset_card(name, data_dir)
     if card.url is None or card.sha256 is None:
-        raise UserError(f"data set {name!r} is not downloaded", remedy="breast_cancer comes with scikit-learn.")
+        remedy = "It comes with scikit-learn" if name == "breast_cancer" else "It has no address: put the file there"
+        raise UserError(f"data set {name!r} is not downloaded", remedy=f"{remedy}.")
     if card.terms and not accept_terms:
-        raise UserError(f"data set {name!r} has terms of use", remedy=f"{card.terms}; then accept them explicitly.")
-    from geco_ray.download import fetch
+        remedy = f"{card.terms}; then accept them explicitly (--accept-terms)."
+        raise UserError(f"data set {name!r} has terms of use", remedy=remedy)
+    from geco_ray.download import cache_folder, fetch
 
-    target = data_dir / "tabular" / f"{name}.csv"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fetch(card.url, card.sha256, target)
-    return target
+    target = (cache_folder() if data_dir is None else data_dir) / "tabular" / f"{name}.csv"
+    return fetch(card.url, card.sha256, target, offline=offline)
 
 
 def _card_files(data_dir: Path | None) -> list[Path]:
-    folders = [data_dir / "tabular", data_dir] if data_dir is not None else []
+    folders = [folder for root in data_roots(data_dir) for folder in (root / "tabular", root)]
     return [path for folder in folders if folder.is_dir() for path in sorted(folder.glob("*.yaml"))]
 
 

@@ -131,10 +131,21 @@ def build_task(
     return Task(title, tuple(classes), train, test, combine_fingerprint(title, hashes))
 
 
-def build_all(labelling: Labelling, *, prefix: str = "", rules: NeutralRules | None = None) -> dict[str, Task]:
-    """Every task of a labelling: binary and, with three classes, non-binary, each in both versions; keyed by name."""
-    kinds = ("binary", "non_binary") if len(labelling.classes) > 2 else ("binary",)
-    names = {f"{prefix}{kind}_{version}": (cast(Kind, kind), version) for kind in kinds for version in VERSIONS}
+def build_all(
+    labelling: Labelling,
+    *,
+    prefix: str = "",
+    rules: NeutralRules | None = None,
+    kind: Kind | None = None,
+    version: str | None = None,
+) -> dict[str, Task]:
+    """Every task of a labelling, keyed by ``{prefix}{kind}_{version}``.
+
+    Binary and, with three classes, non-binary, each in both versions; or only those of the given kind and version.
+    """
+    kinds = [kind] if kind else ["binary", "non_binary"] if len(labelling.classes) > 2 else ["binary"]
+    versions = [version] if version else VERSIONS
+    names = {f"{prefix}{kind}_{version}": (cast(Kind, kind), version) for kind in kinds for version in versions}
     return {
         name: build_task(labelling, kind, version, name=name, rules=rules) for name, (kind, version) in names.items()
     }

@@ -228,29 +228,54 @@ def slot_labels(slots: Sequence[Slot], classes: Sequence[str]) -> dict[tuple[str
 
 def dump_labelling(labelling: Labelling) -> str:
     """The labelling as JSON lines."""
+    head, records = _records(labelling)
+    return "\n".join(json.dumps(record, ensure_ascii=False) for record in (head, *records)) + "\n"
+
+
+def dump_yaml(labelling: Labelling) -> str:
+    """The labelling as YAML with every sentence spelled out, to be edited by hand."""
+    import yaml
+
+    head, records = _records(labelling)
+    for record in records:
+        words = record.pop("words")
+        text = " ".join(words)
+        content = {"text": text} if text.split() == words else {"words": words}
+        record.update(content | {"labels": record.pop("labels")})  # without labels, a text would be read as marked
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    parts: list[dict[str, Any]] = [head, {"sentences": records}]
+    return "".join(
+        yaml.dump(part, Dumper=dumper, default_flow_style=None, sort_keys=False, allow_unicode=True, width=2**20)
+        for part in parts
+    )
+
+
+def _records(labelling: Labelling) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     head = {"format": FORMAT, **labelling.head, "classes": list(labelling.classes)}
-    lines = [json.dumps(head, ensure_ascii=False)]
+    records = []
     for sentence in labelling.sentences:
-        labels: dict[str, dict[str, dict[str, object]]] = {}
+        labels: dict[str, dict[str, dict[int, object]]] = {}
         for (version, name), positions in sorted(sentence.labels.items()):
             labels.setdefault(version, {})[name] = {
-                str(position): label.form if label.tag is None else {"tag": label.tag}
+                position: label.form if label.tag is None else {"tag": label.tag}
                 for position, label in sorted(positions.items())
             }
         record = {"id": sentence.id, "words": list(sentence.words), "labels": labels}
-        lines.append(json.dumps(record | ({"note": sentence.note} if sentence.note else {}), ensure_ascii=False))
-    return "\n".join(lines) + "\n"
+        records.append(record | ({"note": sentence.note} if sentence.note else {}))
+    return head, records
 
 
 def write_labelling(labelling: Labelling, path: Path) -> None:
-    """Write a labelling as a ``.jsonl`` file, whole or not at all.
+    """Write a labelling as a ``.jsonl`` or ``.yaml`` file, whole or not at all.
 
     Raises:
-        UserError: the name does not end in ``.jsonl``, or the file cannot be written.
+        UserError: the name has another ending, or the file cannot be written.
     """
-    if path.suffix != ".jsonl":
-        raise UserError("a labelling is written as JSON lines", where=str(path), expected="a name ending in .jsonl")
-    write_text(path, dump_labelling(labelling))
+    dump = {".jsonl": dump_labelling, ".yaml": dump_yaml, ".yml": dump_yaml}.get(path.suffix)
+    if dump is None:
+        where = str(path)
+        raise UserError("a labelling is YAML or JSON lines", where=where, expected="a name ending in .yaml or .jsonl")
+    write_text(path, dump(labelling))
 
 
 def write_text(path: Path, text: str) -> None:

@@ -14,16 +14,20 @@ from geco_ray.errors import unknown_name
 from geco_ray.geco.sources import GECO_TASKS, SHA256, SPLITS, file_url
 
 
-def cached_files(task: str) -> dict[str, Path]:
-    """Where the two files of a GECO task lie in the cache once they are there, keyed by split."""
-    return {split: cache_folder() / "geco" / task / f"{split}.jsonl" for split in SPLITS}
+def cached_files(task: str, folder: Path | None = None) -> dict[str, Path]:
+    """Where the two files of a GECO task lie in the cache (or ``folder``) once they are there, keyed by split."""
+    root = cache_folder() if folder is None else folder
+    return {split: root / "geco" / task / f"{split}.jsonl" for split in SPLITS}
 
 
-def fetch_task(task: str, *, offline: bool | None = None, timeout: float = 30.0, retries: int = 3) -> dict[str, Path]:
-    """The two files of a GECO task in the cache, downloaded where they are missing, checked in any case.
+def fetch_task(
+    task: str, folder: Path | None = None, *, offline: bool | None = None, timeout: float = 30.0, retries: int = 3
+) -> dict[str, Path]:
+    """The two files of a GECO task, downloaded where they are missing, checked in any case.
 
     Args:
         task: one of the four GECO tasks.
+        folder: a folder that ``data_dir`` may name; by default the cache.
         offline: never touch the network; by default what ``$GECO_RAY_OFFLINE`` says.
         timeout: seconds without a byte after which an attempt ends.
         retries: attempts after the first.
@@ -37,7 +41,7 @@ def fetch_task(task: str, *, offline: bool | None = None, timeout: float = 30.0,
     """
     if task not in GECO_TASKS:
         raise unknown_name("GECO task", task, GECO_TASKS)
-    files = cached_files(task)
+    files = cached_files(task, folder)
     for split, path in files.items():
         fetch(file_url(task, split), SHA256[task, split], path, offline=offline, timeout=timeout, retries=retries)
     return files

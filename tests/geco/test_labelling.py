@@ -111,7 +111,7 @@ def test_writing_and_reading_gives_the_same_labelling(tmp_path: Path) -> None:
     assert again.sentences[1].where == f"{path}:3"
     assert [entry.name for entry in path.parent.iterdir()] == ["corpus.jsonl"]
     with pytest.raises(UserError, match="name ending in"):
-        write_labelling(corpus, tmp_path / "corpus.yaml")
+        write_labelling(corpus, tmp_path / "corpus.txt")
 
 
 BAD_YAML = {
