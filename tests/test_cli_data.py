@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import typer
 
+from geco_ray import cli_data
 from geco_ray.cfe.cards import BUILT_IN
 from geco_ray.cfe.datasets import dataset_card, find_file
 from geco_ray.cli import main
@@ -26,6 +28,7 @@ from geco_ray.geco.dataset import load_task
 from geco_ray.geco.labelling import load_labelling
 from geco_ray.geco.sources import GECO_TASKS, SPLITS
 
+DOCS = Path(__file__).parents[1] / "docs"
 MINE = """\
 format: geco_ray labelling 1
 name: mine
@@ -213,13 +216,10 @@ def test_correlations_name_the_pronouns(call: Call) -> None:
     assert "she" in call("correlations", "demo_binary_all", "--top", "1").out
 
 
-def test_tables_in_every_form(call: Call, data_dir: Path) -> None:
-    shown = {
-        form: call("tables", "--data-dir", data_dir, "--format", form).out for form in ("markdown", "latex", "html")
-    }
-    assert "| original | as written | She even touches the heart of her Aunt . |" in shown["markdown"]
-    assert r"\textbf{She}" in shown["latex"]
-    assert "<mark>She</mark>" in shown["html"]
+def test_tables_as_a_document_and_as_data(call: Call, data_dir: Path) -> None:
+    page = call("tables", "--data-dir", data_dir, "--format", "markdown").out
+    assert "| original | as written | She even touches the heart of her Aunt . |" in page
+    assert "| D\\_A | male | **He** even touches the heart of **his** **Uncle** . |" in page
     first, second = call("tables", "--data-dir", data_dir, "--json").json
     assert [row[2:5] for row in first["rows"]] == [
         ["1610", n, m] for n, m in [("2576", "644")] * 2 + [("3864", "966")] * 2
@@ -248,6 +248,34 @@ def test_a_labelling_becomes_data_sets_that_a_grid_knows(call: Call, mine: Path,
     plan = json.loads(done.stdout)
     assert plan["axes"]["geco"]["datasets"] == ["mine_binary_all"]
     assert plan["left"] == 3
+
+
+def test_the_page_on_own_corpora_builds_by_its_command(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (DOCS / "own_corpus.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    Path("kitchen.yaml").write_text(re.findall(r"^```yaml\n(.*?)^```", page, re.M | re.S)[0], encoding="utf-8")
+    exec(re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)[0], {})
+    by_python = {name: Path("data", name).read_bytes() for name in written(Path("data"))}
+    Path("data").rename("by_python")
+    commands = [line.split()[2:] for line in page.splitlines() if line.startswith("geco-ray data build")]
+    assert call(*commands[0]).code == 0
+    assert {name: Path("data", name).read_bytes() for name in written(Path("data"))} == by_python
+    audited = [line.split("`")[1].split()[2:] for line in page.splitlines() if "`geco-ray data audit" in line]
+    assert call(*audited[0]).code == 0
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in DOCS.glob("*.md")))
+def test_every_data_command_of_the_docs_exists(page: str) -> None:
+    """Verbs and options, in code blocks and in the text."""
+    verbs = {command.name or command.callback.__name__ for command in cli_data.app.registered_commands}  # type: ignore[union-attr]
+    options = typer.main.get_command(cli_data.app).commands  # type: ignore[attr-defined]
+    for words in re.findall(r"geco-ray data ([a-z]+[^`\n#|]*)", (DOCS / page).read_text(encoding="utf-8")):
+        verb, *rest = words.split()
+        assert verb in verbs, words
+        known = {name for parameter in options[verb].params for name in parameter.opts}
+        assert {word for word in rest if word.startswith("--")} <= known, words
 
 
 def test_build_takes_one_kind_one_version_and_a_name(call: Call, mine: Path, tmp_path: Path) -> None:
@@ -283,17 +311,15 @@ def test_build_overwrites_no_other_data_set_unasked(call: Call, mine: Path, tmp_
     assert (tmp_path / "d/mine_binary_all/train.jsonl").read_bytes() != before
 
 
-def test_converted_labelling_is_the_same_in_both_forms_and_builds(call: Call, data_dir: Path, tmp_path: Path) -> None:
+def test_a_converted_labelling_says_the_same_and_builds(call: Call, data_dir: Path, tmp_path: Path) -> None:
     source = data_dir / "geco" / "labelling.json"
-    for suffix in ("yaml", "jsonl"):
-        assert call("convert", source, tmp_path / f"geco.{suffix}", "--json").json["sentences"] == 1610
-    as_yaml, as_lines = load_labelling(tmp_path / "geco.yaml"), load_labelling(tmp_path / "geco.jsonl")
-    for ours, lines, original in zip(
-        as_yaml.sentences, as_lines.sentences, convert_geco(source).sentences, strict=True
+    assert call("convert", source, tmp_path / "geco.yaml", "--json").json["sentences"] == 1610
+    for ours, original in zip(
+        load_labelling(tmp_path / "geco.yaml").sentences, convert_geco(source).sentences, strict=True
     ):
         assert (ours.id, ours.words, ours.labels) == (original.id, original.words, original.labels)
-        assert (lines.id, lines.words, lines.labels) == (original.id, original.words, original.labels)
-    built = call("build", tmp_path / "geco.yaml", "--to", tmp_path / "d", "--kind", "binary", "--json").json
+    assert call("convert", source, tmp_path / "geco.jsonl").code == 0
+    built = call("build", tmp_path / "geco.jsonl", "--to", tmp_path / "d", "--kind", "binary", "--json").json
     assert [(item["train"], item["test"]) for item in built] == [(2576, 644)] * 2
 
 
@@ -308,8 +334,7 @@ def test_cards_of_both_kinds(call: Call) -> None:
 
 @pytest.mark.parametrize("name", GECO_TASKS)
 def test_cards_of_tasks_say_what_the_page_says(name: str) -> None:
-    page = (Path(__file__).parents[1] / "docs" / "data.md").read_text(encoding="utf-8")
-    page = " ".join(page.split())
+    page = " ".join((DOCS / "data.md").read_text(encoding="utf-8").split())
     card = task_card(name)
     said = [card[key] for key in ("source", "licence", "intended use", "defects that matter", "do not")]
     for text in [*said, *card["misuse"]]:  # type: ignore[misc]
