@@ -1,10 +1,12 @@
-"""Many small networks of one shape trained at once: forward, backward and optimizer as batched matrix products.
+"""Many small networks of similar shape trained at once: forward, backward and optimizer as batched matrix products.
 
 Layout: activations are (model, unit, row) with a last unit that is always 1, so a layer with its bias is one batched
 product and the bias gradient is a column of the weight gradient. All parameters of a model are one row of a flat
 matrix, so the optimizer is a few in-place passes. Work runs over blocks of models and tiles of rows small enough to
 stay in a core's cache. Validation rows ride behind the training rows, so the forward pass that starts a step is also
-the one that judges the step before. The views a step needs are made once, and again only when models have left.
+the one that judges the step before. Widths are filled up with units whose weights are 0: their activations and
+gradients are 0 for ever, so they change nothing. The views a step needs are made once, and again only when models
+have left.
 """
 
 from __future__ import annotations
@@ -16,11 +18,11 @@ import numpy as np
 import torch
 
 from geco_ray.cfe.classifier import Mlp
-from geco_ray.cfe.stack_data import flatten, gather, layers, unflatten
+from geco_ray.cfe.stack_data import flatten, gather, layer_shapes, layers, unflatten
 from geco_ray.cfe.stack_optimizer import StackedOptimizer
-from geco_ray.cfe.training import EarlyStopping, Pool, Trained, TrainingJob
+from geco_ray.cfe.training import EarlyStopping, Pool, Trained, TrainingJob, common_widths
 
-CPU_ROWS, CPU_BLOCK = 512, 2048  # rows per tile; models x rows per block: its activations fill half of 1 MiB
+CPU_ROWS, CPU_BLOCK = 512, 4096  # rows per tile; models x rows per block: 1.6 MB of activations at 32-32
 CUDA_ROWS, CUDA_BLOCK = 16384, 1 << 20
 
 
@@ -75,9 +77,10 @@ class Stack:
     def __init__(self, jobs: Sequence[TrainingJob], pool: Pool, device: torch.device | str) -> None:
         self.device = torch.device(device)
         self.alive, self.steps = len(jobs), 0
-        first = jobs[0].initial
-        self.shapes = [weight.shape for weight in first.weights]
-        self.parameters = torch.tensor(np.stack([flatten(job.initial) for job in jobs]), device=self.device)
+        widths = common_widths(jobs[0].initial.hidden)
+        self.shapes = layer_shapes(jobs[0].initial.inputs, widths)
+        flat = np.stack([flatten(job.initial, self.shapes) for job in jobs])
+        self.parameters = torch.tensor(flat, device=self.device)
         self.gradients = torch.zeros_like(self.parameters)
         self.optimizer = StackedOptimizer([job.settings for job in jobs], self.parameters)
         self.best = self.parameters.clone()
@@ -87,7 +90,7 @@ class Stack:
         most, block = (CPU_ROWS, CPU_BLOCK) if self.device.type == "cpu" else (CUDA_ROWS, CUDA_BLOCK)
         self.tile_rows = min(most, length)
         self.block_models = min(self.alive, max(1, block // self.tile_rows))
-        self.space = Workspace(first.hidden, self.block_models, self.tile_rows, self.device)
+        self.space = Workspace(widths, self.block_models, self.tile_rows, self.device)
         self.val_probability = torch.zeros(self.alive, length - self.rows.training, device=self.device)
         self.val_terms = torch.zeros(self.alive, len(pool.val_y), device=self.device)
         self.blocks: dict[tuple[int, int], list[Tile]] = {}
@@ -142,9 +145,9 @@ class Stack:
             state[place].copy_(state[last])
         self.rows.move(last, place)
 
-    def best_model(self, place: int) -> Mlp:
-        """The stored network of a running model."""
-        return unflatten(self.best[place].cpu().numpy(), self.shapes)
+    def best_model(self, place: int, hidden: Sequence[int]) -> Mlp:
+        """The stored network of a running model, without the units that only fill up its stack."""
+        return unflatten(self.best[place].cpu().numpy(), self.shapes, hidden)
 
     def _tiles(self, models: slice) -> list[Tile]:
         length = self.rows.x.shape[2]
@@ -226,7 +229,7 @@ def backward(back: Back) -> None:
 
 @torch.no_grad()
 def train_group(jobs: Sequence[TrainingJob], pool: Pool, device: torch.device | str) -> list[Trained]:
-    """Train jobs of one shape and one kind of optimizer in one stack; results in the order of ``jobs``.
+    """Train jobs of similar shape and one kind of optimizer in one stack; results in the order of ``jobs``.
 
     Raises:
         ValueError: a network's loss is not finite from the first epoch on.
@@ -245,7 +248,9 @@ def train_group(jobs: Sequence[TrainingJob], pool: Pool, device: torch.device | 
             index, rule = running[place]
             if not rule.best_epoch:
                 raise ValueError("training diverged: no epoch had a finite validation loss")
-            results[index] = Trained(stack.best_model(place), rule.epoch, rule.best_epoch, rule.best)
+            results[index] = Trained(
+                stack.best_model(place, jobs[index].initial.hidden), rule.epoch, rule.best_epoch, rule.best
+            )
             stack.drop(place)
             running[place] = running[-1]
             running.pop()

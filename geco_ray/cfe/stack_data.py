@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -72,24 +73,36 @@ def distinct(job: TrainingJob) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
     return pairs // 2, pairs % 2, counts
 
 
-def flatten(model: Mlp) -> npt.NDArray[np.float32]:
-    """All parameters as one row: per layer the matrix (in + 1, out) whose last row is the bias."""
-    pairs = zip(model.weights, model.biases, strict=True)
-    return np.concatenate([np.concatenate([weight.T, bias[None]]).ravel() for weight, bias in pairs])
+def layer_shapes(inputs: int, hidden: Sequence[int]) -> list[tuple[int, int]]:
+    """(out, in) of each layer of a network with these hidden widths."""
+    widths = [inputs, *hidden, 1]
+    return [(fan_out, fan_in) for fan_in, fan_out in itertools.pairwise(widths)]
 
 
-def unflatten(row: npt.NDArray[np.float32], shapes: Sequence[tuple[int, ...]]) -> Mlp:
-    """The network whose parameters :func:`flatten` gave."""
+def flatten(model: Mlp, shapes: Sequence[tuple[int, int]]) -> npt.NDArray[np.float32]:
+    """All parameters as one row: per layer the matrix (in + 1, out) whose last row is the bias, zeros around it."""
+    parts = []
+    for weight, bias, (out, fan_in) in zip(model.weights, model.biases, shapes, strict=True):
+        both = np.zeros((fan_in + 1, out), dtype=np.float32)
+        both[: weight.shape[1], : weight.shape[0]] = weight.T
+        both[-1, : len(bias)] = bias
+        parts.append(both.ravel())
+    return np.concatenate(parts)
+
+
+def unflatten(row: npt.NDArray[np.float32], shapes: Sequence[tuple[int, int]], hidden: Sequence[int]) -> Mlp:
+    """The network of the given hidden widths whose parameters :func:`flatten` gave."""
     weights, biases, start = [], [], 0
-    for out, fan_in in shapes:
+    inputs = shapes[0][1]
+    for (out, fan_in), (own_out, own_in) in zip(shapes, layer_shapes(inputs, hidden), strict=True):
         both = row[start : start + out * (fan_in + 1)].reshape(fan_in + 1, out)
-        weights.append(both[:-1].T.copy())
-        biases.append(both[-1].copy())
+        weights.append(both[:own_in, :own_out].T.copy())
+        biases.append(both[-1, :own_out].copy())
         start += both.size
     return Mlp(tuple(weights), tuple(biases))
 
 
-def layers(flat: torch.Tensor, shapes: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
+def layers(flat: torch.Tensor, shapes: Sequence[tuple[int, int]]) -> list[torch.Tensor]:
     """Views (k, in + 1, out) of the layers in flat parameters (k, p)."""
     views, start = [], 0
     for out, fan_in in shapes:

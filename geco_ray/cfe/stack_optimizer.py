@@ -15,9 +15,7 @@ class StackedOptimizer:
     def __init__(self, settings: Sequence[TrainingSettings], parameters: torch.Tensor) -> None:
         device = parameters.device
         self.adam, self.momentum = settings[0].optimizer == "adam", settings[0].momentum
-        rates, decays = {s.learning_rate for s in settings}, {s.weight_decay for s in settings}
-        self.common_rate = rates.pop() if len(rates) == 1 else None
-        self.decayed = decays != {0.0}
+        self.decayed = any(s.weight_decay for s in settings)
         self.rate = torch.tensor([[s.learning_rate] for s in settings], device=device)
         self.decay = torch.tensor([[s.weight_decay] for s in settings], device=device)
         self.first, self.second = torch.zeros_like(parameters), torch.zeros_like(parameters)
@@ -46,8 +44,5 @@ class StackedOptimizer:
         size = -correction / (1 - BETAS[0] ** steps)
         torch.sqrt(second, out=root)
         root.add_(EPSILON * correction)
-        if self.common_rate is not None:
-            parameters.addcdiv_(first, root, value=size * self.common_rate)
-        else:
-            torch.div(first, root, out=root)
-            parameters.addcmul_(root, self.rate[:k], value=size)
+        torch.div(first, root, out=root)
+        parameters.addcmul_(root, self.rate[:k], value=size)

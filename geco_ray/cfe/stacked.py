@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from geco_ray.cfe.classifier import Mlp
-from geco_ray.cfe.stack_data import flatten, layers
+from geco_ray.cfe.stack_data import flatten, layer_shapes, layers
+from geco_ray.cfe.training import common_widths
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -18,7 +19,7 @@ TILE = 256  # rows per pass; short passes are padded, so an answer does not depe
 
 
 class StackedModels:
-    """Networks on a device, grouped by shape; loaded once, asked often.
+    """Networks on a device, grouped by similar shape; loaded once, asked often.
 
     Raises:
         ValueError: no networks, or networks with different numbers of inputs.
@@ -28,13 +29,14 @@ class StackedModels:
         if len({model.inputs for model in models}) != 1:
             raise ValueError("the networks must have one number of inputs")
         self.count, self.inputs, self.device = len(models), models[0].inputs, torch.device(device)
-        shapes: dict[tuple[int, ...], list[int]] = {}
+        groups: dict[tuple[int, ...], list[int]] = {}
         for index, model in enumerate(models):
-            shapes.setdefault(model.hidden, []).append(index)
+            groups.setdefault(common_widths(model.hidden), []).append(index)
         self._groups: list[tuple[list[int], list[torch.Tensor]]] = []
-        for members in shapes.values():
-            flat = torch.tensor(np.stack([flatten(models[index]) for index in members]), device=self.device)
-            matrices = layers(flat, [weight.shape for weight in models[members[0]].weights])
+        for widths, members in groups.items():
+            shapes = layer_shapes(self.inputs, widths)
+            flat = torch.tensor(np.stack([flatten(models[index], shapes) for index in members]), device=self.device)
+            matrices = layers(flat, shapes)
             self._groups.append((members, [matrix.transpose(1, 2) for matrix in matrices]))
 
     def probability(self, x: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:

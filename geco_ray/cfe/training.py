@@ -165,16 +165,21 @@ def train_stacked(
 
 
 def group_jobs(jobs: Sequence[TrainingJob], cap: int) -> list[list[int]]:
-    """Indices of jobs that can share a stack: one shape, one kind of optimizer, one padded number of distinct rows.
+    """Indices of jobs that can share a stack: one kind of optimizer, the same widths and number of rows after padding.
 
-    The padded number is a job's own, so its float sums, and its bits, do not depend on its company.
+    Padding depends on the job alone; so do its float sums, and its bits do not depend on its company.
     """
     groups: dict[tuple[object, ...], list[int]] = {}
     for index, job in enumerate(jobs):
         s = job.settings
         rows = padded(len(np.unique(job.rows * 2 + job.labels)))
-        groups.setdefault((job.initial.hidden, s.optimizer, s.momentum, rows), []).append(index)
+        groups.setdefault((common_widths(job.initial.hidden), s.optimizer, s.momentum, rows), []).append(index)
     return [group[low : low + cap] for group in groups.values() for low in range(0, len(group), cap)]
+
+
+def common_widths(hidden: Sequence[int]) -> tuple[int, ...]:
+    """Hidden widths filled up to powers of two from 16, so that small networks of several shapes share a stack."""
+    return tuple(max(16, 1 << (width - 1).bit_length()) for width in hidden)
 
 
 def padded(rows: int) -> int:
