@@ -105,10 +105,11 @@ class LocalStorage:
             (self.folder / path).unlink(missing_ok=True)
 
     def move(self, path: str, target: str) -> None:
-        goal = self.folder / target
+        source, goal = self.folder / path, self.folder / target
         with self._explained(goal), contextlib.suppress(FileNotFoundError):
-            goal.parent.mkdir(parents=True, exist_ok=True)
-            (self.folder / path).replace(goal)
+            if source.exists():
+                goal.parent.mkdir(parents=True, exist_ok=True)
+                source.replace(goal)
 
     @contextlib.contextmanager
     def exclusive(self, folder: str) -> Iterator[None]:

@@ -45,6 +45,7 @@ def test_nothing_is_there_at_first_and_looking_creates_nothing(storage: Storage,
     storage.move("cells/train/a.json", "quarantine/train/a.json")
     assert storage.sweep() == 0
     assert storage.names("cells/train") == {}
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_write_read_replace_list_move_remove(storage: Storage) -> None:
