@@ -29,7 +29,7 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "train": ("epoch",),
     "explain": ("row", "sentence_idx", "correct", "words", "truth", "attribution"),
     "score": ("row", "sentence_idx", "correct", "mass_accuracy", "reason"),
-    "models": ("seed", "hard_disagreement", "probability_mae", "base_balanced_accuracy", "balanced_accuracy"),
+    "models": ("seed", "draw", "hard_disagreement", "probability_mae", "base_balanced_accuracy", "balanced_accuracy"),
     "counterfactuals": ("factual_id", "status", "reason", "distance"),
     "validity": ("factual_id", "status", "base_valid", "pairs", "survived", "eligible", "eligible_survived"),
 }
@@ -45,6 +45,8 @@ class RecordLike(Protocol):
     def id(self) -> str: ...
     @property
     def params(self) -> Mapping[str, Any]: ...
+    @property
+    def info(self) -> Mapping[str, Any]: ...
 
 
 class LedgerLike(Protocol):
@@ -89,7 +91,11 @@ def load(ledger: LedgerLike, ids: Collection[str] | None = None) -> Frames:
 def records(ledger: LedgerLike, stage: str, ids: Collection[str] | None = None) -> list[RecordLike]:
     """The stage's records, sorted by id, limited to ``ids`` when given."""
     wanted = None if ids is None else set(ids)
-    found = [record for record in ledger.records(stage) if wanted is None or record.id in wanted]
+    found = [
+        record
+        for record in ledger.records(stage)
+        if (wanted is None or record.id in wanted) and record.params.get("kind") != "proof"  # a part of another cell
+    ]
     return sorted(found, key=lambda record: str(record.id))
 
 

@@ -170,6 +170,27 @@ class CounterfactualCell(Cell):
 
 
 @dataclass(frozen=True)
+class ProofCell(Cell):
+    """A block of requests of a method that proves its answers: the unit that is resumed and computed in parallel."""
+
+    STAGE: ClassVar[str] = "counterfactuals"
+    KIND: ClassVar[str] = "proof"
+    base: BaseCell
+    method: str
+    method_options: Options
+    protocol: str
+    block: int
+
+
+@dataclass(frozen=True)
+class ProvedCell(CounterfactualCell):
+    """The counterfactuals of a method that proves its answers, put together from their blocks."""
+
+    KIND: ClassVar[str] = "proved"
+    blocks: tuple[ProofCell, ...] = ()
+
+
+@dataclass(frozen=True)
 class ValidityCell(Cell):
     """The counterfactuals of one cell, held fixed and tested on the variants of one change family."""
 

@@ -29,7 +29,8 @@ def _words(value: Any) -> str:
         options = ", ".join(f"{key} {item}" for key, item in value["options"].items())
         return f"{value['name']} ({options})" if options else str(value["name"])
     if isinstance(value, list):
-        if len(value) > 5 and value == list(range(value[0], value[0] + len(value))):
+        numbers = bool(value) and all(isinstance(item, int) for item in value)
+        if numbers and len(value) > 5 and value == list(range(value[0], value[0] + len(value))):
             return f"{value[0]} to {value[-1]}"
         return ", ".join(_words(item) for item in value)
     return "all" if value is None else str(value)

@@ -13,6 +13,8 @@ from geco_ray.cells import (
     Cell,
     CounterfactualCell,
     ExplainCell,
+    ProofCell,
+    ProvedCell,
     ScoreCell,
     TrainCell,
     ValidityCell,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from geco_ray.geco.encoders import EncoderSource
 
 STAGES = ("train", "explain", "score", "models", "counterfactuals", "validity")
+REQUESTS_PER_PROOF_BLOCK = 10
 Chosen = tuple[Entry[Any], Options]
 
 
@@ -137,10 +140,23 @@ def _expand_cfe(axes: CfeAxes, text: GridText, data_dir: Path | None) -> Iterato
         for variants in bank.values():
             yield from variants
         for (method, options), protocol in product(methods, axes.protocol):
-            counterfactuals = CounterfactualCell(base, method.name, options, protocol)
+            counterfactuals = _counterfactuals(base, method.name, options, protocol)
+            if isinstance(counterfactuals, ProvedCell):
+                yield from counterfactuals.blocks
             yield counterfactuals
             for family, variants in bank.items():
                 yield ValidityCell(counterfactuals, family, variants)
+
+
+def _counterfactuals(base: BaseCell, method: str, options: Options, protocol: str) -> CounterfactualCell:
+    """A proof can take as long as all other methods together, so it comes in blocks, each a cell of its own."""
+    from geco_ray.cfe.factuals import MAX_FACTUALS
+
+    if getattr(options, "proof", "none") == "none":
+        return CounterfactualCell(base, method, options, protocol)
+    count = -(-MAX_FACTUALS // REQUESTS_PER_PROOF_BLOCK)
+    blocks = tuple(ProofCell(base, method, options, protocol, number) for number in range(count))
+    return ProvedCell(base, method, options, protocol, blocks)
 
 
 def _check_variants(axes: CfeAxes, text: GridText) -> None:

@@ -8,8 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geco_ray.cells import BaseCell, Cell, CounterfactualCell, ValidityCell, VariantCell
+from geco_ray.cells import BaseCell, Cell, CounterfactualCell, ProofCell, ProvedCell, ValidityCell, VariantCell
 from geco_ray.device import resolve_device
+from geco_ray.expand import REQUESTS_PER_PROOF_BLOCK
 from geco_ray.ledger import Ledger
 from geco_ray.work.base import HeldStage, Result, Subject, Workplace, computation, held_stage, refuse_changed
 
@@ -33,7 +34,7 @@ def check_cfe_inputs(cells: Sequence[Cell], data_dir: Path | None) -> None:
     for cell in cells:
         if isinstance(cell, BaseCell):
             bases.append(cell)
-        elif isinstance(cell, VariantCell | CounterfactualCell):
+        elif isinstance(cell, VariantCell | CounterfactualCell | ProofCell):
             bases.append(cell.base)
         elif isinstance(cell, ValidityCell):
             bases.append(cell.counterfactuals.base)
@@ -131,7 +132,10 @@ def make_variants(cells: Sequence[VariantCell], ledger: Ledger, place: Workplace
 
 
 @computation("counterfactuals")
-def generate(cells: Sequence[CounterfactualCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
+@computation("counterfactuals", "proof")
+def generate(
+    cells: Sequence[CounterfactualCell | ProofCell], ledger: Ledger, place: Workplace
+) -> Iterator[tuple[Cell, Result]]:
     """One method's counterfactuals. It sees the base model and the data, and has no way to a changed model.
 
     How long each request took is a measurement and goes to the record; the table holds what can be repeated.
@@ -143,12 +147,15 @@ def generate(cells: Sequence[CounterfactualCell], ledger: Ledger, place: Workpla
     for cell in cells:
         dataset = _dataset(cell.base.dataset, place.data_dir, cell.base.data)
         base = _base(cell.base, ledger)
+        factuals = select_factuals(base, dataset.test)
+        asked = slice(None)
+        if isinstance(cell, ProofCell):
+            asked = slice(cell.block * REQUESTS_PER_PROOF_BLOCK, (cell.block + 1) * REQUESTS_PER_PROOF_BLOCK)
         task = _task(cell, dataset, base, place)
         started = time.perf_counter()
         prepared = METHODS.get(cell.method).target(task, cell.method_options)
         set_up_seconds = time.perf_counter() - started
-        factuals = select_factuals(base, dataset.test)
-        table = ask(prepared, task, factuals.x, factuals.ids.tolist(), factuals.row_ids.tolist())
+        table = ask(prepared, task, factuals.x[asked], factuals.ids[asked].tolist(), factuals.row_ids[asked].tolist())
         info = {
             "set_up": {key: _json(value) for key, value in prepared.set_up.items()},
             "set_up_seconds": round(set_up_seconds, 6),
@@ -158,11 +165,26 @@ def generate(cells: Sequence[CounterfactualCell], ledger: Ledger, place: Workpla
         yield cell, Result(table.drop_columns(["seconds", "batch"]), info=info)
 
 
+@computation("counterfactuals", "proved")
+def put_together(cells: Sequence[ProvedCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
+    """The blocks of a method that proves its answers, as one table."""
+    import pyarrow as pa
+
+    for cell in cells:
+        records = [ledger.require(block) for block in cell.blocks]
+        tables = [ledger.table(record) for record in records if record.rows]
+        info = {key: value for key, value in records[0].info.items() if key in ("set_up", "eligible_factuals")}
+        info["set_up_seconds"] = records[0].info["set_up_seconds"]
+        info["request_seconds"] = [seconds for record in records for seconds in record.info["request_seconds"]]
+        whole = pa.concat_tables(tables, promote_options="permissive") if tables else ledger.table(records[0])
+        yield cell, Result(whole, info=info)
+
+
 def _json(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _task(cell: CounterfactualCell, dataset: Dataset, base: BaseModel, place: Workplace) -> Any:
+def _task(cell: CounterfactualCell | ProofCell, dataset: Dataset, base: BaseModel, place: Workplace) -> Any:
     import numpy as np
 
     from geco_ray.cfe.methods.base import GenerationTask
