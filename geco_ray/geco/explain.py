@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from geco_ray.geco.training import TrainedClassifier
 
-MEMORY_BYTES = {"cpu": 256 * 2**20, "cuda": 6 * 2**30}
+MEMORY_BYTES = {"cpu": 128 * 2**20, "cuda": 6 * 2**30}
 """What a forward and backward pass may take by default, per kind of device."""
 
 _ROW_FIELDS = [
