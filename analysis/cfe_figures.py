@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from analysis.aggregate import highest, lines
-from analysis.figures import FAINT, GREY, Picture, amount, counted, empty, grid_of_panels, heading, render
+from analysis.figures import FAINT, GREY, Picture, empty, grid_of_panels, heading, render
 from analysis.names import in_order, look, title
-from analysis.views import ordered, with_labels
+from analysis.views import amount, counted, ordered, with_labels
 
 
 def trade_off_figures(table: pd.DataFrame) -> list[Picture]:
@@ -188,7 +188,7 @@ def _family_panel(axes: Axes, part: pd.DataFrame, methods: list[str], families: 
     image = axes.pcolormesh(
         *edges, np.ma.masked_invalid(cells), cmap="cividis", vmin=0, vmax=100, edgecolors="white", linewidth=1.5
     )
-    axes.invert_yaxis()
+    axes.set_ylim(len(methods) - 0.5, -0.5)
     for row in range(len(methods)):
         for column in range(len(families)):
             value = cells[row, column]

@@ -11,7 +11,7 @@ from analysis.aggregate import lines
 from analysis.findings import INTERVALS, family_findings, table_6_findings
 from analysis.names import in_order, title
 from analysis.ranking import agreement
-from analysis.views import GAP, View, number, ordered, spread, with_labels
+from analysis.views import GAP, View, counted, number, ordered, spread, with_labels
 
 METRICS = {
     "coverage": "Coverage %",
@@ -31,13 +31,14 @@ def table_6_views(table: pd.DataFrame) -> list[View]:
     if table.empty:
         return []
     views = []
-    header = ("Method", *METRICS.values(), "Distance", "Requests", "Base models")
+    header = ("Method", *METRICS.values(), "Distance", "Requests")
     for (dataset, protocol, seeding), part in _parts(with_labels(table)):
         by_label = {row.method_label: row for row in lines(part)}
         rows = tuple(
             _table_6_row(by_label[label]) for label in ordered(part, "counterfactual", "method", "method_label")
         )
-        name = f"Counterfactuals: {title('dataset', dataset)}, protocol {protocol}, seeding {seeding}"
+        seeds = counted(part["seeds"], "base model", "base models")
+        name = f"Counterfactuals: {title('dataset', dataset)}, protocol {protocol}, seeding {seeding}, {seeds}"
         key = f"table_6_{dataset}_{protocol}_{seeding}"
         views.append(View(key, name, header, rows, table_6_findings(part), tuple(_table_6_notes(part))))
     return views
@@ -47,7 +48,7 @@ def _table_6_row(row: Any) -> tuple[str, ...]:
     usual = int(row.seeds)
     rates = (_percent(getattr(row, m), getattr(row, f"{m}_sd"), getattr(row, f"{m}_n"), usual) for m in METRICS)
     distance = spread(row.distance, row.distance_sd, row.distance_n, 3, usual)
-    return (row.method_label, *rates, distance, f"{int(row.requests):,}", str(usual))
+    return (row.method_label, *rates, distance, f"{int(row.requests):,}")
 
 
 def family_views(table: pd.DataFrame) -> list[View]:

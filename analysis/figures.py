@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -103,17 +102,3 @@ def empty(name: str, message: str) -> Picture:
         return figure
 
     return render(name, message, draw)
-
-
-def amount(count: int, one: str, many: str) -> str:
-    """``1 model`` or ``3 models``."""
-    return f"{count} {one if count == 1 else many}"
-
-
-def counted(values: pd.Series, one: str, many: str) -> str:
-    """``5 seeds`` or ``3 to 5 seeds``, from a column of counts."""
-    known = sorted({int(value) for value in values.dropna()})
-    if not known:
-        return f"no {many}"
-    text = str(known[0]) if len(known) == 1 else f"{known[0]} to {known[-1]}"
-    return f"{text} {one if known == [1] else many}"

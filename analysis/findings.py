@@ -116,4 +116,5 @@ def _verdict(best: Lead) -> str:
         return ", a decisive lead"
     if best.interval.n < FEWEST_SEEDS:
         return f"; not decisive, n={best.interval.n} is too few"
-    return f"; not decisive, the interval overlaps with that of {listed(best.rivals)}"
+    those = "that" if len(best.rivals) == 1 else "those"
+    return f"; not decisive, its interval overlaps with {those} of {listed(best.rivals)}"

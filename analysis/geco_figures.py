@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from analysis.aggregate import highest, lines
-from analysis.figures import BAND, FAINT, GREY, INK, Picture, amount, counted, empty, grid_of_panels, heading, render
+from analysis.figures import BAND, FAINT, GREY, INK, Picture, empty, grid_of_panels, heading, render
 from analysis.names import in_order, look, title
-from analysis.views import ordered, with_labels
+from analysis.views import amount, counted, ordered, with_labels
 
 
 def mass_figures(mass: pd.DataFrame, per_seed: pd.DataFrame) -> list[Picture]:

@@ -16,6 +16,7 @@ from analysis.load import Frames, model_settings
 
 GROUP = ("dataset", "encoder", "paradigm", "protocol", "method", "settings")
 MODEL = ("dataset", "encoder", "paradigm", "protocol", "model_settings")
+RANKING = ("roc_auc", "average_precision", "pr_auc", "precision_specificity", "top_k_precision")
 SPLITS = ("train_accuracy", "validation_accuracy", "test_accuracy")
 _SEED_VALUES = ("mean", "median", "chance", "all_mean", "all_median", "all_chance")
 _COUNTS = ("rows", "undefined", "all_rows", "all_undefined")
@@ -68,6 +69,17 @@ def metric_table(frames: Frames, metric: str = "mass_accuracy") -> pd.DataFrame:
     score = frames.score if column in frames.score.columns else frames.score.assign(**{column: None})
     table["reasons"] = reasons(score, keys, metric, column).to_numpy()
     return table
+
+
+def ranking_table(frames: Frames) -> pd.DataFrame:
+    """The other measures of each explanation, as :func:`metric_table` gives them, with a leading column ``metric``."""
+    tables = [
+        metric_table(frames, metric).assign(metric=metric) for metric in RANKING if metric in frames.score.columns
+    ]
+    if not tables:
+        return pd.DataFrame(columns=["metric", *GROUP])
+    table = pd.concat(tables, ignore_index=True)
+    return table[["metric", *(name for name in table.columns if name not in ("metric", "chance", "all_chance"))]]
 
 
 def accuracy_table(frames: Frames) -> pd.DataFrame:

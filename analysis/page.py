@@ -47,7 +47,7 @@ def inline_svg(picture: Picture) -> Markup:
 
 def word_style(word: Word) -> str:
     """Background of a word: the deeper, the larger its part of the sentence's attribution."""
-    return f"background:rgba(0,114,178,{0.72 * word.depth:.2f})" + (";color:#fff" if word.depth > 0.8 else "")
+    return f"background:rgba(0,114,178,{0.55 * word.depth:.2f})"
 
 
 def _fill(template: str, values: dict[str, Any]) -> bytes:

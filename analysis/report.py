@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 from rich.console import Console
 
-from analysis import cfe_tables, cfe_views, geco_tables, geco_views, render
+from analysis import cfe_tables, cfe_views, geco_tables, geco_views, model_tables, render, significance
 from analysis.load import AXES, Frames, LedgerLike, load, records
 from analysis.publish import publish
 from analysis.views import View
@@ -19,30 +19,31 @@ if TYPE_CHECKING:
     from analysis.figures import Picture
 
 
-@dataclass(frozen=True)
 class Tables:
-    """All numbers of a report."""
+    """The numbers of a report, each table computed when it is first asked for."""
 
-    mass: pd.DataFrame
-    mass_by_seed: pd.DataFrame
-    accuracy: pd.DataFrame
-    table_6: pd.DataFrame
-    table_6_by_seed: pd.DataFrame
-    families: pd.DataFrame
-    families_by_seed: pd.DataFrame
+    def __init__(self, frames: Frames) -> None:
+        self.frames = frames
 
-    @staticmethod
-    def of(frames: Frames) -> Tables:
-        """Compute them from a ledger's frames."""
-        return Tables(
-            mass=geco_tables.metric_table(frames),
-            mass_by_seed=geco_tables.metric_by_seed(frames.score, frames.truth_share),
-            accuracy=geco_tables.accuracy_table(frames),
-            table_6=cfe_tables.table_6(frames),
-            table_6_by_seed=cfe_tables.table_by_seed(frames),
-            families=cfe_tables.family_table(frames),
-            families_by_seed=cfe_tables.pairs_by_family(frames.validity),
-        )
+    @cached_property
+    def mass(self) -> pd.DataFrame:
+        return geco_tables.metric_table(self.frames)
+
+    @cached_property
+    def mass_by_seed(self) -> pd.DataFrame:
+        return geco_tables.metric_by_seed(self.frames.score, self.frames.truth_share)
+
+    @cached_property
+    def accuracy(self) -> pd.DataFrame:
+        return geco_tables.accuracy_table(self.frames)
+
+    @cached_property
+    def table_6(self) -> pd.DataFrame:
+        return cfe_tables.table_6(self.frames)
+
+    @cached_property
+    def families(self) -> pd.DataFrame:
+        return cfe_tables.family_table(self.frames)
 
     def files(self) -> dict[str, pd.DataFrame]:
         """CSV file name to table; tables without rows have no file."""
@@ -51,9 +52,13 @@ class Tables:
             "mass_accuracy_by_seed.csv": self.mass_by_seed,
             "model_accuracy.csv": self.accuracy,
             "table_6.csv": self.table_6,
-            "table_6_by_seed.csv": self.table_6_by_seed,
+            "table_6_by_seed.csv": cfe_tables.table_by_seed(self.frames),
             "families.csv": self.families,
-            "families_by_seed.csv": self.families_by_seed,
+            "families_by_seed.csv": cfe_tables.pairs_by_family(self.frames.validity),
+            "ranking_measures.csv": geco_tables.ranking_table(self.frames),
+            "signed_rank_tests.csv": significance.signed_rank_table(self.frames),
+            "base_models.csv": model_tables.base_models(self.frames.models),
+            "change_families.csv": model_tables.descriptor_table(self.frames.models),
         }
         return {name: table for name, table in named.items() if not table.empty}
 
@@ -79,7 +84,7 @@ class Tables:
 def print_tables(ledger: LedgerLike, ids: Collection[str] | None = None, console: Console | None = None) -> None:
     """Print both benchmarks' tables of the finished cells among ``ids`` (all when None)."""
     console = console or Console()
-    found = Tables.of(load(ledger, ids)).views()
+    found = Tables(load(ledger, ids)).views()
     for view in found:
         console.print(render.to_rich(view))
     for note in render.notes_of(found):
@@ -104,7 +109,7 @@ def write_report(ledger: LedgerLike, ids: Collection[str] | None, folder: str | 
     from analysis.sentences import examples
 
     frames = load(ledger, ids)
-    tables = Tables.of(frames)
+    tables = Tables(frames)
     views, pictures = tables.views(), tables.pictures()
     files = {file: render.to_csv(table) for file, table in tables.files().items()}
     files["tables.md"] = render.markdown_page(f"Results of grid {name}", views).encode()

@@ -49,6 +49,20 @@ def spread(mean: Any, sd: Any, n: Any, digits: int, usual: int | None = None) ->
     return text if seeds > 1 and (usual is None or seeds == usual) else f"{text} (n={seeds})"
 
 
+def amount(count: int, one: str, many: str) -> str:
+    """``1 model`` or ``3 models``."""
+    return f"{count} {one if count == 1 else many}"
+
+
+def counted(values: pd.Series, one: str, many: str) -> str:
+    """``5 seeds`` or ``3 to 5 seeds``, from a column of counts."""
+    known = sorted({int(value) for value in values.dropna()})
+    if not known:
+        return f"no {many}"
+    text = str(known[0]) if len(known) == 1 else f"{known[0]} to {known[-1]}"
+    return f"{text} {one if known == [1] else many}"
+
+
 def with_labels(table: pd.DataFrame) -> pd.DataFrame:
     """Add ``method_label`` and, for GECOBench, ``model_label``; options are named only where they tell rows apart."""
     out = table.copy()

@@ -185,6 +185,7 @@ def variant_table(family: str, variant: int, base_seed: int) -> pa.Table:
     values = {"hard_disagreement": 0.04, "probability_mae": 0.05, "base_balanced_accuracy": 0.97,
               "balanced_accuracy": 0.96, "balanced_accuracy_drop": 0.01}  # fmt: skip
     return pa.Table.from_pylist([{"change_id": f"{family}:{variant}", "family": family, "level": level, "seed": seed,
+                                  "draw": f"{level}:{seed}",
                                   **values, "weights": b"0"}])  # fmt: skip
 
 
@@ -226,8 +227,8 @@ def empty_ledger() -> FakeLedger:
 @pytest.fixture(scope="session")
 def full_ledger() -> FakeLedger:
     ledger = FakeLedger()
-    fill_geco(ledger)
-    fill_cfe(ledger)
+    fill_geco(ledger, ("binary_gender_all",), ("BERT-ZS", "BERT-C", "OLA-CEA"), seeds=3, sentences=20)
+    fill_cfe(ledger, ("breast_cancer",))
     return ledger
 
 

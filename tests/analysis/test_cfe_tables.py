@@ -123,8 +123,8 @@ def test_certified_coverage_is_null_for_methods_without_certificates(kit: Any) -
 
 def test_distinct_draws_of_consecutive_seeds(full_ledger: Any) -> None:
     draws = distinct_draws(load(full_ledger).models).set_index(["dataset", "family"])
-    assert tuple(draws.loc[("diabetes", "seed"), ["models", "draws"]]) == (125, 29)
-    assert tuple(draws.loc[("diabetes", "architecture"), ["models", "draws"]]) == (125, 125)
+    assert tuple(draws.loc[("breast_cancer", "seed"), ["models", "draws"]]) == (125, 29)
+    assert tuple(draws.loc[("breast_cancer", "architecture"), ["models", "draws"]]) == (125, 125)
 
 
 def test_an_unknown_status_is_refused(kit: Any) -> None:
