@@ -31,10 +31,12 @@ class StagePlan:
 
     def row(self) -> dict[str, Any]:
         """The stage as one row of a table."""
-        kinds = Counter(self.reasons.values())
+        reasons = Counter(self.reasons.values())
+        kinds = Counter(cell.KIND for cell in self.cells if cell.KIND)
         return {
             "stage": self.stage,
             "cells": len(self.cells),
+            "of which": ", ".join(f"{n:,} {kind}" for kind, n in kinds.items()),
             "trials": self.trials,
             "runs as": "trials"
             if self.stage in TRIAL_STAGES
@@ -43,7 +45,7 @@ class StagePlan:
             else "driver",
             "done": len(self.cells) - len(self.left),
             "left": len(self.left),
-            "why": ", ".join(f"{n} {reason}" for reason, n in sorted(kinds.items())),
+            "why": ", ".join(f"{n:,} {reason}" for reason, n in sorted(reasons.items())),
         }
 
 
