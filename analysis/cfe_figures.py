@@ -189,6 +189,9 @@ def _family_panel(axes: Axes, part: pd.DataFrame, methods: list[str], families: 
         *edges, np.ma.masked_invalid(cells), cmap="cividis", vmin=0, vmax=100, edgecolors="white", linewidth=1.5
     )
     axes.set_ylim(len(methods) - 0.5, -0.5)
+    if len(families) <= 4:  # a few families need no whole page
+        axes.set_box_aspect(0.30 * len(methods) / (1.1 * len(families)))
+        axes.set_anchor("W")
     for row in range(len(methods)):
         for column in range(len(families)):
             value = cells[row, column]

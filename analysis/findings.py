@@ -87,7 +87,10 @@ def family_findings(agreement: Agreement | None) -> tuple[str, ...]:
         "methods change places between some two families"
     )
     stable = agreement.reversed_pairs == 0
-    return (sentence + (": one stable ranking." if stable else ": there is no one ranking for all kinds of change."),)
+    return (
+        sentence
+        + (": the same order in every family." if stable else ": there is no one ranking for all kinds of change."),
+    )
 
 
 def listed(names: Sequence[str]) -> str:

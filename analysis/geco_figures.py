@@ -92,10 +92,26 @@ def _point(axes: Axes, row: Any, y: float, seeds: list[float]) -> None:
     if len(seeds) > 1:
         axes.scatter(seeds, [y] * len(seeds), marker="|", s=26, color=style.colour, alpha=0.55, lw=0.8, zorder=2)
     if pd.notna(row.mean_sd):
-        axes.plot([row.mean - row.mean_sd, row.mean + row.mean_sd], [y, y], color=style.colour, lw=1.6, zorder=3)
+        axes.plot(
+            [row.mean - row.mean_sd, row.mean + row.mean_sd],
+            [y, y],
+            color=style.colour,
+            lw=1.6,
+            zorder=3,
+            clip_on=False,
+        )
     face = "white" if style.hollow else style.colour
     axes.plot(
-        [row.mean], [y], marker=style.marker, ms=5.2, color=style.colour, mfc=face, mec=style.colour, mew=1.1, zorder=4
+        [row.mean],
+        [y],
+        marker=style.marker,
+        ms=5.2,
+        color=style.colour,
+        mfc=face,
+        mec=style.colour,
+        mew=1.1,
+        zorder=4,
+        clip_on=False,
     )
 
 

@@ -18,7 +18,7 @@ from analysis.views import View
 
 def index_page(
     name: str, counts: Sequence[tuple[str, int]], pictures: Sequence[Picture], views: Sequence[View],
-    example: Example | None, downloads: Sequence[str],
+    example: Example | None, downloads: Sequence[tuple[str, str]],
 ) -> bytes:  # fmt: skip
     """The report's front page: figures, tables with their findings, one sentence, the list of files."""
     values = {

@@ -58,6 +58,37 @@ def agreement(values: pd.DataFrame) -> Agreement | None:
     )
 
 
+def rank_table(families: pd.DataFrame) -> pd.DataFrame:
+    """Rank of every method within each data set and change family by empirical robustness, and Kendall's W.
+
+    Args:
+        families: the table of :func:`analysis.cfe_tables.family_table`.
+
+    Returns:
+        One row per data set, protocol, seeding, family and method (with its settings): ``robustness``, ``rank`` (1 is
+        the most robust, ties averaged, null without a value); and for the data set as a whole ``kendalls_w``,
+        ``reversed_pairs`` and ``pairs`` (null where there is nothing to compare).
+    """
+    keys = ["dataset", "protocol", "seeding"]
+    columns = [*keys, "family", "method", "settings", "robustness", "rank", "kendalls_w", "reversed_pairs", "pairs"]
+    parts = []
+    for _, part in families.groupby(keys, dropna=False, sort=True):
+        named = part.assign(name=part["method"] + " " + part["settings"])
+        found = agreement(named.pivot(index="name", columns="family", values="robustness").astype("float64"))
+        parts.append(
+            part.assign(
+                rank=part.groupby("family")["robustness"].rank(ascending=False, method="average"),
+                kendalls_w=found.w if found else None,
+                reversed_pairs=found.reversed_pairs if found else None,
+                pairs=found.pairs if found else None,
+            )
+        )
+    if not parts:
+        return pd.DataFrame(columns=columns)
+    table = pd.concat(parts, ignore_index=True)[columns]
+    return table.sort_values([*keys, "family", "rank"], kind="stable", ignore_index=True)
+
+
 def _ties(column: NDArray[np.float64]) -> float:
     _, counts = np.unique(column, return_counts=True)
     return float((counts.astype(np.float64) ** 3 - counts).sum())

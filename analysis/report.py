@@ -10,13 +10,30 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from rich.console import Console
 
-from analysis import cfe_tables, cfe_views, geco_tables, geco_views, model_tables, render, significance
+from analysis import cfe_tables, cfe_views, geco_tables, geco_views, model_tables, ranking, render, significance
 from analysis.load import AXES, Frames, LedgerLike, load, records
 from analysis.publish import publish
 from analysis.views import View
 
 if TYPE_CHECKING:
     from analysis.figures import Picture
+
+CONTENTS = {
+    "mass_accuracy.csv": "mass accuracy by dataset, model and method over seeds, with intervals, counts and chance",
+    "mass_accuracy_by_seed.csv": "the same for each seed",
+    "ranking_measures.csv": "ROC-AUC, average precision, PR-AUC, precision at specificity and top-k precision likewise",
+    "signed_rank_tests.csv": "Wilcoxon's test of mass accuracy against chance and against the zero-shot model",
+    "model_accuracy.csv": "accuracy of the classifiers over seeds",
+    "table_6.csv": "coverage, base validity, robustness and distance of each counterfactual method over base models",
+    "table_6_by_seed.csv": "the same for each base model, with all counts",
+    "families.csv": "robustness by data set, method and change family over base models",
+    "families_by_seed.csv": "the same for each base model, with all counts",
+    "family_ranks.csv": "rank of each method within each change family, and how far the ranks agree",
+    "base_models.csv": "accuracy of the base models and how many rows they reject",
+    "change_families.csv": "how far the changed models of each family are from their base models",
+    "tables.md": "the tables of this page in Markdown",
+    "sentences.html": "single sentences with their words coloured by attribution",
+}
 
 
 class Tables:
@@ -46,17 +63,18 @@ class Tables:
         return cfe_tables.family_table(self.frames)
 
     def files(self) -> dict[str, pd.DataFrame]:
-        """CSV file name to table; tables without rows have no file."""
+        """CSV file name (a key of :data:`CONTENTS`) to table; tables without rows have no file."""
         named = {
             "mass_accuracy.csv": self.mass,
             "mass_accuracy_by_seed.csv": self.mass_by_seed,
+            "ranking_measures.csv": geco_tables.ranking_table(self.frames),
+            "signed_rank_tests.csv": significance.signed_rank_table(self.frames),
             "model_accuracy.csv": self.accuracy,
             "table_6.csv": self.table_6,
             "table_6_by_seed.csv": cfe_tables.table_by_seed(self.frames),
             "families.csv": self.families,
             "families_by_seed.csv": cfe_tables.pairs_by_family(self.frames.validity),
-            "ranking_measures.csv": geco_tables.ranking_table(self.frames),
-            "signed_rank_tests.csv": significance.signed_rank_table(self.frames),
+            "family_ranks.csv": ranking.rank_table(self.families),
             "base_models.csv": model_tables.base_models(self.frames.models),
             "change_families.csv": model_tables.descriptor_table(self.frames.models),
         }
@@ -118,7 +136,7 @@ def write_report(ledger: LedgerLike, ids: Collection[str] | None, folder: str | 
     shown = examples(ledger, ids, frames.score)
     if shown:
         files["sentences.html"] = page.sentences_page(name, shown)
-    downloads = sorted(files)
+    downloads = [(file, CONTENTS.get(file, "figure")) for file in sorted(files)]
     counts = [(stage, len(records(ledger, stage, ids))) for stage in AXES]
     counts = [(stage, count) for stage, count in counts if count]
     files["index.html"] = page.index_page(name, counts, pictures, views, shown[0] if shown else None, downloads)

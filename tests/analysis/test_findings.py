@@ -17,7 +17,7 @@ from analysis.findings import family_findings, listed
 from analysis.geco_tables import accuracy_table, metric_table
 from analysis.geco_views import mass_views
 from analysis.load import load
-from analysis.ranking import agreement, ranks
+from analysis.ranking import agreement, rank_table, ranks
 from analysis.report import write_report
 from analysis.sentences import examples
 
@@ -53,6 +53,20 @@ def test_agreement_leaves_out_gaps_and_says_when_nothing_is_left() -> None:
     assert (found.methods, found.families) == (2, 2)
     assert agreement(frame[["f"]].astype("float64")) is None
     assert "needed to compare" in family_findings(None)[0]
+
+
+def test_ranks_within_families_stand_beside_their_agreement() -> None:
+    rows = [("diabetes", "seed", "a", 0.9), ("diabetes", "seed", "b", 0.5), ("diabetes", "deletion", "a", 0.4),
+            ("diabetes", "deletion", "b", 0.6), ("heloc", "seed", "a", 0.9)]  # fmt: skip
+    families = pd.DataFrame(rows, columns=["dataset", "family", "method", "robustness"])
+    table = rank_table(families.assign(protocol="paper", seeding="paper", settings="{}"))
+    first = table[table["dataset"] == "diabetes"]
+    assert list(zip(first["family"], first["method"], first["rank"], strict=True)) == [
+        ("deletion", "b", 1.0), ("deletion", "a", 2.0), ("seed", "a", 1.0), ("seed", "b", 2.0),
+    ]  # fmt: skip
+    assert set(first["kendalls_w"]) == {0.0}
+    assert set(first["reversed_pairs"]) == {1}
+    assert table.loc[table["dataset"] == "heloc", "kendalls_w"].isna().all()
 
 
 def test_a_close_race_is_called_not_decisive(full_ledger: Any) -> None:
