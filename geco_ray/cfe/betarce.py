@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from geco_ray.cfe.classifier import Mlp
     from geco_ray.cfe.methods.betarce import BetarceOptions
 
-_HELPER_SEED = 100_000  # added to the base seed by the released code
 _ROWS_AT_ONCE = 1024
 _MEMBERS_AT_ONCE = 8  # most points fail early; those that can no longer pass are not shown to the rest
 
@@ -134,19 +133,16 @@ class Betarce:
         return Answer(last.point, "found", None, columns | {"agreeing": agreeing, "bound": bound})
 
 
-def train_helpers(task: GenerationTask, members: int) -> list[Mlp]:
-    """Networks trained as the base model was, each on a bootstrap sample of its training rows, as one
-    stack.
-    """
+def train_helpers(task: GenerationTask, members: int) -> tuple[Mlp, ...]:
+    """The first ``members`` helper models of the task's base model."""
+    from geco_ray.cfe.helpers import betarce_ensemble
     from geco_ray.cfe.seeding import BaseKey
-    from geco_ray.cfe.training import Pool, base_job, resampled, train_stacked
+    from geco_ray.cfe.training import Pool
 
     key = BaseKey(task.dataset, task.base_seed, task.seeding)
     x = np.concatenate([task.train_x, task.update_x])
     pool = Pool(x, task.train_y, task.update_y, task.val_x, task.val_y)
-    job = base_job(pool, key.initial_seed, task.model.hidden)
-    seeds = [key.draw(task.base_seed + _HELPER_SEED + m, "betarce", m) for m in range(members)]
-    return [trained.model for trained in train_stacked([resampled(job, s) for s in seeds], pool, task.device)]
+    return betarce_ensemble(key, task.model, pool, task.device)[:members]
 
 
 def _point(found: Found) -> NDArray[np.float64]:

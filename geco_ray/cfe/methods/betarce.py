@@ -12,7 +12,7 @@ class BetarceOptions(Options):
     """Options of BetaRCE.
 
     Args:
-        members: helper models, trained on bootstrap samples from the base model's initialisation.
+        members: helper models, trained on bootstrap samples from the base model's initialisation; 32 at most.
         threshold: what the lower bound of the share of agreeing models must exceed.
         confidence: of that bound.
         samples: points per shell.
@@ -21,7 +21,7 @@ class BetarceOptions(Options):
         max_shells: budget of the search from there.
     """
 
-    members: int = Field(32, ge=1)
+    members: int = Field(32, ge=1, le=32)
     threshold: float = Field(0.9, ge=0, lt=1)
     confidence: float = Field(0.95, gt=0, lt=1)
     samples: int = Field(100, ge=1)

@@ -20,17 +20,19 @@ if TYPE_CHECKING:
 
 
 class WachterOptions(Options):
-    """Options of Wachter; the defaults are the values that tuning selects on all four data sets of the paper.
+    """Options of Wachter.
 
     Args:
-        trade_off: weight of the l1 distance to the factual.
-        learning_rate: step size of Adam (AMSGrad).
+        trade_off: weight of the l1 distance to the factual; ``None``: as tuned for the data set (under
+            ``paper``
+            1.0 on all four).
+        learning_rate: step size of Adam (AMSGrad); ``None``: as tuned (under ``paper`` 0.01 on all four).
         max_steps: budget; at its end the current point is returned and ``budget_hit`` is set.
         margin: how far above 0.5 the probability must be for the search to stop.
     """
 
-    trade_off: float = Field(1.0, ge=0)
-    learning_rate: float = Field(0.01, gt=0)
+    trade_off: float | None = Field(None, ge=0)
+    learning_rate: float | None = Field(None, gt=0)
     max_steps: int = Field(20_000, ge=1)
     margin: float = Field(0.001, ge=0)
 
@@ -40,14 +42,12 @@ class Wachter:
     ``corrected``.
     """
 
-    def __init__(self, task: GenerationTask, options: WachterOptions) -> None:
+    def __init__(self, task: GenerationTask, options: WachterOptions, trade_off: float, learning_rate: float) -> None:
         self._task, self._options = task, options
+        self._trade_off, self._learning_rate = trade_off, learning_rate
         features = task.train_x.shape[1]
         self._weight = float(features) if switches(task.protocol).wachter_bce_per_feature else 1.0
-        self.set_up: Mapping[str, Scalar] = {
-            "trade_off": options.trade_off,
-            "learning_rate": options.learning_rate,
-        }
+        self.set_up: Mapping[str, Scalar] = {"trade_off": trade_off, "learning_rate": learning_rate}
 
     def generate(self, factuals: NDArray[np.float64], factual_ids: Sequence[int]) -> list[Answer]:
         """All requests step together; one that has reached the margin takes that step and leaves."""
@@ -72,11 +72,11 @@ class Wachter:
         options, deadline = self._options, self._task.deadline(len(start))
         answers: dict[int, Answer] = {}
         place, origin = torch.arange(len(start)), pad_rows(start)
-        adam = RowAdam(start, options.learning_rate, amsgrad=True)
+        adam = RowAdam(start, self._learning_rate, amsgrad=True)
         while len(place) and adam.steps < options.max_steps and not deadline.over():
             logit, slope = net.logit_and_gradient(adam.x)
             p = torch.sigmoid(logit)
-            pull = options.trade_off * torch.sign(adam.x - origin)
+            pull = self._trade_off * torch.sign(adam.x - origin)
             adam.step((self._weight * (p - 1))[:, None] * slope + pull)
             done = (p - options.margin >= 0.5)[: len(place)]
             if done.any():
@@ -98,5 +98,10 @@ class Wachter:
 
 @METHODS.register("wachter", title="Wachter", options=WachterOptions)
 def prepare(task: GenerationTask, options: WachterOptions) -> Prepared:
-    """Nothing to set up but the weight of the cross-entropy."""
-    return Wachter(task, options)
+    """Take what the options leave open from the frozen tuning of the data set."""
+    from geco_ray.cfe.tuning import tuned
+
+    frozen = tuned("wachter", task.protocol, task.dataset)
+    trade_off = frozen["trade_off"] if options.trade_off is None else options.trade_off
+    learning_rate = frozen["learning_rate"] if options.learning_rate is None else options.learning_rate
+    return Wachter(task, options, trade_off, learning_rate)

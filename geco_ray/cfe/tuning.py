@@ -1,0 +1,115 @@
+"""Tuning of Wachter and ROAR-LIME: the grid, the rule, and the frozen record of what it selected.
+
+The rule ("Robust to Which Model Change?", validity first as ROAR's authors do): run every grid point on
+adverse rows of the validation part with the first base model; take the largest share of base-valid answers,
+then the smallest mean distance, then the first in the grid. No changed model is looked at. The selection is
+frozen for all base models.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geco_ray.cfe.methods.base import METHODS, GenerationTask
+
+RECORD = Path(__file__).with_name("tuned.json")
+
+WACHTER_GRID = tuple(
+    {"trade_off": trade_off, "learning_rate": rate} for trade_off in (0.01, 0.1, 1.0) for rate in (0.01, 0.02)
+)
+ROAR_LIME_GRID = tuple(
+    {"trade_off": value} for value in (0.0005, 0.001, 0.005, *(round(0.01 + 0.05 * k, 2) for k in range(22)))
+)
+GRIDS: Mapping[str, tuple[dict[str, float], ...]] = {"wachter": WACHTER_GRID, "roar_lime": ROAR_LIME_GRID}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One grid point's score: the share of all subjects with a base-valid answer, and those answers' mean
+    distance.
+    """
+
+    options: dict[str, float]
+    valid_share: float
+    distance: float | None
+
+    @property
+    def score(self) -> tuple[float, float]:
+        """What is maximised, in lexicographic order; no distance counts as infinitely far."""
+        return self.valid_share, -np.inf if self.distance is None else -self.distance
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The outcome for one method, protocol and data set, with every candidate's score."""
+
+    selected: dict[str, float]
+    subjects: int
+    candidates: tuple[Candidate, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """As kept in the record."""
+        return asdict(self)
+
+
+def select(candidates: Sequence[Candidate]) -> Candidate:
+    """The best candidate; the first of equals."""
+    return max(candidates, key=lambda candidate: candidate.score)  # max keeps the first
+
+
+def tune(
+    method: str,
+    task: GenerationTask,
+    subjects: NDArray[np.float64],
+    grid: Sequence[dict[str, float]] | None = None,
+) -> Tuning:
+    """Score every point of the method's grid on ``subjects``, float64 (k, d), adverse rows of the validation
+    part.
+
+    Raises:
+        UserError: no such method.
+        KeyError: the method has no grid and none is given.
+    """
+    from geco_ray.cfe.generation import generate
+
+    entry, candidates = METHODS.get(method), []
+    ids = range(len(subjects))
+    for point in grid if grid is not None else GRIDS[entry.name]:
+        prepared = entry.target(task, entry.parse_options(dict(point)))
+        table = generate(prepared, task, subjects, ids, ids)
+        distances = [x for x in table["distance"].to_pylist() if x is not None]
+        share = len(distances) / len(subjects) if len(subjects) else 0.0
+        candidates.append(Candidate(dict(point), share, float(np.mean(distances)) if distances else None))
+    return Tuning(select(candidates).options, len(subjects), tuple(candidates))
+
+
+def tuned(method: str, protocol: str, dataset: str) -> dict[str, float]:
+    """The frozen selection; for a data set that is not in the record, what most of the recorded ones
+    selected.
+
+    Needs neither torch nor data, so that a plan can put the values into a cell's identity.
+
+    Raises:
+        KeyError: the record has no such method or protocol.
+    """
+    selections: dict[str, dict[str, float]] = {
+        name: entry["selected"] for name, entry in _record()[method][protocol].items()
+    }
+    if dataset in selections:
+        return dict(selections[dataset])
+    texts = [json.dumps(value) for value in selections.values()]
+    common: dict[str, float] = json.loads(max(texts, key=texts.count))
+    return common
+
+
+@cache
+def _record() -> Any:
+    return json.loads(RECORD.read_text())
