@@ -140,12 +140,23 @@ def _expand_cfe(axes: CfeAxes, text: GridText, data_dir: Path | None) -> Iterato
         for variants in bank.values():
             yield from variants
         for (method, options), protocol in product(methods, axes.protocol):
-            counterfactuals = _counterfactuals(base, method.name, options, protocol)
+            settled = _tuned(method.name, options, protocol, dataset)
+            counterfactuals = _counterfactuals(base, method.name, settled, protocol)
             if isinstance(counterfactuals, ProvedCell):
                 yield from counterfactuals.blocks
             yield counterfactuals
             for family, variants in bank.items():
                 yield ValidityCell(counterfactuals, family, variants)
+
+
+def _tuned(method: str, options: Options, protocol: str, dataset: str) -> Options:
+    """What is left to tuning takes its frozen value here, so that the value is part of the cell's identity."""
+    from geco_ray.cfe.tuning import GRIDS, tuned
+
+    if method not in GRIDS:
+        return options
+    values = {key: value for key, value in tuned(method, protocol, dataset).items() if getattr(options, key) is None}
+    return options.model_copy(update=values)
 
 
 def _counterfactuals(base: BaseCell, method: str, options: Options, protocol: str) -> CounterfactualCell:
