@@ -7,19 +7,21 @@ Exit codes: 0 every cell of the grid is done; 1 some failed or are left; 2 bad i
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from geco_ray import __version__, cli_data
+from geco_ray import __version__, cli_data, cluster_check
 from geco_ray.cells import Cell
 from geco_ray.config import Grid, RunSettings, load_grid
-from geco_ray.errors import GecoRayError
+from geco_ray.errors import GecoRayError, UserError
 from geco_ray.expand import expand
 from geco_ray.ledger import Ledger
 from geco_ray.plan import Plan, make_plan
@@ -31,8 +33,10 @@ app = typer.Typer(
     help="GECOBench and robust counterfactuals as one experiment grid on Ray.",
 )
 app.add_typer(cli_data.app, name="data")
+app.command(name="cluster-check")(cluster_check.command)
 out = Console()
 err = Console(stderr=True)
+_WRONG_WORDS: type[Any] = typer.BadParameter.__mro__[2]  # ClickException, whichever copy of click this typer uses
 
 Name = Annotated[str, typer.Argument(help="A grid: demo, geco, cfe, full, or the path of a YAML file.")]
 Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE, such as geco.seeds=[0,1] or only=cfe.")]
@@ -44,6 +48,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print the table as JSON.")]
 def _gather(
     name: str, overrides: list[str] | None, root: str, data_dir: Path | None
 ) -> tuple[Grid, list[Cell], Ledger]:
+    if data_dir is not None and not data_dir.is_dir():
+        raise UserError(
+            "there is no such folder", where=f"--data-dir {data_dir}", remedy="Give the folder of your data"
+        )
     grid, text = load_grid(name, overrides or ())
     cells = expand(grid, text, data_dir.absolute() if data_dir else None)
     return grid, cells, Ledger(root)
@@ -83,13 +91,15 @@ def run(
         from geco_ray.runtime.run import run_plan
 
         plan = run_plan(plan, cells, settings, err)
-    _finish(grid, cells, plan, ledger, as_json)
+    _finish(grid, cells, plan, ledger, as_json, _status_command(name, overrides, root))
+
+
+def _status_command(name: str, overrides: list[str] | None, root: str) -> str:
+    return shlex.join(["geco-ray", "status", name, *(overrides or ()), *(["--root", root] if root != "runs" else ())])
 
 
 def _settings(executor: str, data_dir: Path | None, **values: Any) -> RunSettings:
     from pydantic import ValidationError
-
-    from geco_ray.errors import UserError
 
     try:
         return RunSettings.model_validate(
@@ -101,7 +111,7 @@ def _settings(executor: str, data_dir: Path | None, **values: Any) -> RunSetting
         raise UserError(f"{option}: {first['msg']}", found=first["input"]) from None
 
 
-def _finish(grid: Grid, cells: list[Cell], plan: Plan, ledger: Ledger, as_json: bool) -> None:
+def _finish(grid: Grid, cells: list[Cell], plan: Plan, ledger: Ledger, as_json: bool, see: str) -> None:
     """Report on what is there, say what is not, and end with the exit code that is true."""
     from analysis.show import report_and_show
 
@@ -112,8 +122,13 @@ def _finish(grid: Grid, cells: list[Cell], plan: Plan, ledger: Ledger, as_json: 
     else:
         report_and_show(ledger, cells, grid.name, out)
     if plan.left:
-        err.print(f"{plan.left} of {plan.total} cells are not done. `geco-ray status {grid.name}` says which and why; ")
-        err.print("the same command again does what is left.")
+        err.print(
+            escape(
+                f"{plan.left} of {plan.total} cells are not done. `{see}` says which and why; running again does them."
+            ),
+            highlight=False,
+            soft_wrap=True,
+        )
         raise typer.Exit(1)
 
 
@@ -174,7 +189,8 @@ def report(
 ) -> None:
     """Write a grid's tables, figures and page from what is finished, and print them."""
     grid, cells, ledger = _gather(name, overrides, root, data_dir)
-    _finish(grid, cells, make_plan(cells, ledger, 25), ledger, as_json)
+    plan = make_plan(cells, ledger, 25)
+    _finish(grid, cells, plan, ledger, as_json, _status_command(name, overrides, root))
 
 
 @app.command()
@@ -254,10 +270,22 @@ def main(argv: Sequence[str] | None = None) -> None:
     if words and not words[0].startswith("-") and words[0] not in verbs:
         words.insert(0, "run")
     try:
-        app(words, prog_name="geco-ray", standalone_mode=True)
+        code = app(words, prog_name="geco-ray", standalone_mode=False)
     except GecoRayError as error:
-        err.print(f"[red]error:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        err.print("Stopped. Finished cells are kept; the same command again does what is left.")
-        sys.exit(130)
+        _end(str(error), error.exit_code)
+    except _WRONG_WORDS as error:
+        what = str(error.format_message()).replace("Value error, ", "").rstrip(".")
+        if what:  # else the help has been printed already
+            _end(f"{what}. `geco-ray --help` and `geco-ray run --help` tell what there is.", 2)
+        code = 2
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+    except BrokenPipeError:  # such as `geco-ray ls | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end(message: str, code: int) -> NoReturn:
+    err.print(f"[red]error:[/red] {escape(message)}", highlight=False, soft_wrap=True)
+    sys.exit(code)

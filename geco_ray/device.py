@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -22,10 +23,9 @@ def resolve_device(name: str = "auto") -> torch.device:
     """
     import torch
 
+    parse_device(name)
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", name):
-        raise UserError(f"unknown device {name!r}", expected="auto, cpu, cuda or cuda:N")
     number = int(name.partition(":")[2] or 0)  # torch itself wraps a large one round to a negative index
     if name.startswith("cuda") and number >= torch.cuda.device_count():
         raise ResourceError(
@@ -34,8 +34,25 @@ def resolve_device(name: str = "auto") -> torch.device:
     return torch.device(name)
 
 
+def parse_device(name: str) -> str:
+    """The name as given, if it is one of a device; whether this machine has it is :func:`resolve_device`'s affair.
+
+    Raises:
+        UserError: it is none.
+    """
+    if not re.fullmatch(r"auto|cpu|cuda(:\d{1,3})?", name):
+        raise UserError(f"unknown device {name!r}", expected="auto, cpu, cuda or cuda:N")
+    return name
+
+
 def limit_threads(threads: int) -> None:
-    """Give torch ``threads`` CPU threads in this process; a slot of n CPUs must not start more than n."""
+    """Give this process ``threads`` CPU threads for torch and for the linear algebra of libraries yet to be loaded.
+
+    A slot of n CPUs must not start more than n, and a sum split over another number of threads ends in other bits.
+    """
+    count = max(1, threads)
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(count)
     import torch
 
-    torch.set_num_threads(max(1, threads))
+    torch.set_num_threads(count)

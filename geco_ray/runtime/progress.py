@@ -51,6 +51,12 @@ class RunProgress:
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=name)
 
+    def settle(self, done: int) -> None:
+        """Correct the count after a stage: cells committed by a worker that then died were never reported."""
+        self.done = max(self.done, done)
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self.done)
+
     def report(self, outcome: Outcome) -> None:
         """Count one cell."""
         self.done += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
@@ -24,9 +25,22 @@ from geco_ray.work.base import Holder, Workplace, run_pack
 
 
 class Interrupted(GecoRayError):
-    """The run was asked to stop (SIGTERM)."""
+    """The run was asked to stop, by Ctrl-C (exit code 130) or SIGTERM (143)."""
 
-    exit_code = 143
+    def __init__(self, number: int, left: int) -> None:
+        super().__init__(
+            f"stopped by {signal.Signals(number).name}, {left} cells are left. Finished cells are kept; the same "
+            "command again does what is left."
+        )
+        self.exit_code = 128 + number
+
+
+class _Stop(KeyboardInterrupt):
+    """What a signal raises: no Exception, or a computation would take it for the fault of the cell at work."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 class Executor(Protocol):
@@ -114,15 +128,21 @@ def _waves(cells: Sequence[Cell]) -> Iterator[tuple[str, list[Cell]]]:
 
 
 @contextlib.contextmanager
-def _stop_on_sigterm() -> Iterator[None]:
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise Interrupted("Stopped by SIGTERM. Finished cells are kept; run the same command again to go on.")
+def _stop_on_signals() -> Iterator[None]:
+    """Let SIGINT and SIGTERM raise :class:`_Stop` in the block; a thread other than the main one gets no signals."""
 
-    before = signal.signal(signal.SIGTERM, stop)
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise _Stop(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def check_inputs(cells: Sequence[Cell], settings: RunSettings) -> None:
@@ -138,6 +158,32 @@ def check_inputs(cells: Sequence[Cell], settings: RunSettings) -> None:
     check_cfe_inputs(cells, settings.data_dir)
 
 
+def check_device(settings: RunSettings) -> None:
+    """Refuse what this machine can never give, before Ray waits for it; a cluster may still grow, so it may not.
+
+    Raises:
+        UserError: no such device. ResourceError: more GPUs are asked for than there are.
+    """
+    from geco_ray.device import parse_device, resolve_device
+
+    parse_device(settings.device)
+    if settings.executor == "ray" and (settings.address or os.environ.get("RAY_ADDRESS")):
+        return
+    if settings.device.startswith("cuda"):
+        resolve_device(settings.device)
+    for option, asked in (("trial", settings.gpus_per_trial), ("actor", settings.gpus_per_actor)):
+        if settings.executor == "ray" and asked and asked > (available := _local_gpus(settings)):
+            raise ResourceError(
+                f"--gpus-per-{option} asks for {asked:g} GPU and this machine has {available:g}. Give 0 for CPUs."
+            )
+
+
+def _local_gpus(settings: RunSettings) -> float:
+    import torch
+
+    return torch.cuda.device_count() if settings.gpus is None else settings.gpus
+
+
 def run_plan(plan: Plan, cells: list[Cell], settings: RunSettings, console: Console) -> Plan:
     """Compute what is left and return the plan as it stands afterwards.
 
@@ -148,21 +194,35 @@ def run_plan(plan: Plan, cells: list[Cell], settings: RunSettings, console: Cons
     """
     left = {cell.id for stage in plan.stages for cell in stage.left}
     waiting = [cell for cell in cells if cell.id in left]
+    check_device(settings)
     check_inputs(waiting, settings)
     ledger = Ledger(settings.root)
-    threads = 1 if settings.executor == "ray" else settings.cpus or os.cpu_count() or 1
-    place = Workplace(ledger.root, settings.data_dir, settings.device, threads)
+    # One thread everywhere: sums in another order would give other bytes inline than on Ray, or on another machine.
+    place = Workplace(ledger.root, settings.data_dir, settings.device, threads=1)
+    try:
+        _run_waves(plan, cells, left, settings, console, ledger, place)
+    except KeyboardInterrupt as stopped:
+        number = stopped.number if isinstance(stopped, _Stop) else signal.SIGINT
+        raise Interrupted(number, make_plan(cells, ledger, settings.pack).left) from None
+    return make_plan(cells, ledger, settings.pack)
+
+
+def _run_waves(
+    plan: Plan, cells: list[Cell], left: set[str], settings: RunSettings, console: Console, ledger: Ledger,
+    place: Workplace,
+) -> None:  # fmt: skip
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_stop_on_sigterm())
+        stack.enter_context(_stop_on_signals())
         stack.enter_context(lease(ledger.storage))
         for stage, damaged in plan.damaged().items():
             ledger.quarantine(stage, damaged)
-        progress = stack.enter_context(RunProgress(len(waiting), console, quiet=settings.quiet))
+        progress = stack.enter_context(RunProgress(len(left), console, quiet=settings.quiet))
         executor: Executor
         if settings.executor == "inline":
             executor = InlineExecutor(place)
         else:
             executor = RayExecutor(settings, place, stack)
+        settled = 0
         for stage, wave in _waves(cells):
             ready = _ready([cell for cell in wave if cell.id in left], ledger)
             if ready:
@@ -170,7 +230,8 @@ def run_plan(plan: Plan, cells: list[Cell], settings: RunSettings, console: Cons
                 touched = [pack for pack in packs(wave, settings.pack) if any(cell.id in wanted for cell in pack)]
                 progress.stage(stage)
                 executor.run(stage, Wave(ready, touched), progress)
-    return make_plan(cells, ledger, settings.pack)
+                settled += len(ready)
+                progress.settle(settled)
 
 
 def _ready(wave: Sequence[Cell], ledger: Ledger) -> list[Cell]:

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import shutil
+import signal
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -51,11 +52,15 @@ def ray_session(settings: RunSettings) -> Iterator[dict[str, float]]:
 
     logging.getLogger("ray").setLevel(logging.CRITICAL)
     folder = _short_temporary_folder() if local else None
+    on_sigterm = signal.getsignal(signal.SIGTERM)
     try:
         if local:
+            _silence_raylet()
             _start_local(settings, str(folder))
         else:
             _connect(str(address))
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, on_sigterm)  # Ray puts its own there, which ends the process on the spot
         yield {name: float(value) for name, value in ray.cluster_resources().items()}
     finally:
         ray.shutdown()
@@ -84,6 +89,17 @@ def _start_local(settings: RunSettings, folder: str) -> None:
         _temp_dir=folder,
         **options,
     )
+
+
+def _silence_raylet() -> None:
+    """Keep Ray from printing a screen to stdout for each worker that dies: what it meant for a cell is told by us.
+
+    ``log_to_driver=False`` does not reach these messages. On a cluster they may tell why no node comes, and stay.
+    """
+    import ray._private.worker as worker
+
+    if hasattr(worker, "print_to_stdstream"):
+        worker.print_to_stdstream = lambda *data, **options: None
 
 
 def _connect(address: str) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from geco_ray.cells import Cell
 from geco_ray.errors import StorageError
+from geco_ray.ledger import Ledger
 from geco_ray.work.base import Outcome, Workplace, run_pack
 
 Report = Callable[[Outcome], None]
@@ -58,6 +59,7 @@ class _Desk:
 
     report: Report | None = None
     storage_error: str | None = None
+    told: set[int]  # the packs whose trials came to an end of their own
 
 
 def _listener() -> Any:
@@ -65,6 +67,7 @@ def _listener() -> Any:
 
     class Listener(tune.Callback):  # type: ignore[misc]
         def on_trial_result(self, iteration: int, trials: Any, trial: Any, result: dict[str, Any], **info: Any) -> None:
+            _Desk.told.add(trial.config["pack"])
             _Desk.storage_error = _Desk.storage_error or result.get("storage")
             for outcome in result.get("outcomes", []):
                 if _Desk.report is not None:
@@ -99,7 +102,7 @@ def run_trials(packs: Sequence[tuple[Cell, ...]], place: Workplace, gpus: float,
     from ray import tune
 
     folder = tempfile.mkdtemp(prefix="gr-tune-")
-    _Desk.report, _Desk.storage_error = report, None
+    _Desk.report, _Desk.storage_error, _Desk.told = report, None, set()
     trainable = tune.with_parameters(_trainable(), packs=list(packs), place=place)
     tuner = tune.Tuner(
         tune.with_resources(trainable, {"cpu": 1, "gpu": gpus}),
@@ -125,4 +128,16 @@ def run_trials(packs: Sequence[tuple[Cell, ...]], place: Workplace, gpus: float,
         shutil.rmtree(folder, ignore_errors=True)
     if _Desk.storage_error:
         raise StorageError(_Desk.storage_error)
+    _note_lost_packs(packs, place, report)
     return len(results)
+
+
+def _note_lost_packs(packs: Sequence[tuple[Cell, ...]], place: Workplace, report: Report) -> None:
+    """A trial whose process died once too often told nothing: its cells that are not done have failed."""
+    ledger = Ledger(place.root)
+    lost = RuntimeError(f"its worker died {_RETRIES_OF_A_DEAD_WORKER + 1} times")
+    for number, pack in enumerate(packs):
+        for cell in () if number in _Desk.told else pack:
+            if ledger.get(cell) is None:
+                ledger.fail(cell, lost)
+                report(Outcome(cell.id, cell.title, 0.0, str(lost)))

@@ -8,6 +8,7 @@ ends the run, since every further cell would meet it.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -222,8 +223,6 @@ class Holder:
 
     def release(self) -> None:
         """Drop the subject and give its GPU memory back."""
-        import torch
-
         self._subject = self._key = None
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        if "torch" in sys.modules and (cuda := sys.modules["torch"].cuda).is_available():
+            cuda.empty_cache()
