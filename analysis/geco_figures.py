@@ -98,7 +98,6 @@ def _point(axes: Axes, row: Any, y: float, seeds: list[float]) -> None:
             color=style.colour,
             lw=1.6,
             zorder=3,
-            clip_on=False,
         )
     face = "white" if style.hollow else style.colour
     axes.plot(

@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
 
 from analysis.cfe_figures import frontier
-from analysis.report import print_tables, write_report
+from analysis.load import load
+from analysis.report import Tables, print_tables, write_report
 from geco_ray.errors import StorageError
 
 
@@ -23,8 +25,9 @@ def shown(ledger: Any, ids: Any = None) -> str:
 
 
 def test_the_analysis_imports_neither_torch_nor_ray() -> None:
-    heavy = ("torch", "ray", "transformers", "sklearn", "captum")
-    code = f"import sys, analysis.report; print([name for name in {heavy} if name in sys.modules])"
+    heavy = ("torch", "ray", "transformers", "sklearn", "captum", "matplotlib.pyplot")
+    ours = "report, page, sentences, runtimes, significance, geco_figures, cfe_figures"
+    code = f"import sys; from analysis import {ours}; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -102,3 +105,32 @@ def test_a_folder_that_cannot_be_written_is_named(kit: Any, tmp_path: Path) -> N
 def test_frontier_keeps_points_that_raise_the_best() -> None:
     points = [(2.0, 0.9), (1.0, 0.5), (1.5, 0.4), (1.0, 0.6), (3.0, 0.9)]
     assert frontier(points) == [(1.0, 0.6), (2.0, 0.9)]
+
+
+def test_figures_leave_the_style_of_the_process_alone(kit: Any) -> None:
+    import matplotlib as mpl
+
+    ledger = kit.FakeLedger()
+    kit.fill_cfe(ledger, ("breast_cancer",), ("kdtree",), ("seed",), (2026,), variants=2, requests=2)
+    tables = Tables(load(ledger))
+    with mpl.rc_context({"font.size": 33.0, "svg.hashsalt": "mine"}):
+        before = dict(mpl.rcParams)
+        odd = tables.pictures()
+        assert dict(mpl.rcParams) == before
+    assert [picture.svg for picture in odd] == [picture.svg for picture in tables.pictures()]
+
+
+def test_a_ledger_on_disk_with_both_protocols(kit: Any, tmp_path: Path) -> None:
+    from geco_ray.ledger import Ledger
+
+    ledger = Ledger(tmp_path / "runs")
+    for protocol, value in (("paper", 0.2), ("corrected", 0.6)):
+        model = kit.train_cell("demo_binary_all", "OLA-CEA", 0, protocol)
+        explained = kit.ExplainCell(model, "lime", kit.NoOptions(), None)
+        ledger.put(explained, kit.explain_table([[1] + [0] * 7], [True], np.array([value])))
+        ledger.put(kit.ScoreCell(explained), kit.score_table([(value, True, None)]))
+    paths = write_report(ledger, None, tmp_path / "report", "both")
+    assert {"mass_accuracy_paper.png", "mass_accuracy_corrected.png"} <= {path.name for path in paths}
+    text = shown(ledger)
+    assert "0.200 (n=1)" in text
+    assert "0.600 (n=1)" in text
