@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from analysis.aggregate import over_seeds, ratio, reasons, seed_values
+from analysis.filters import Rule, counted_rows
 from analysis.intervals import bootstrap
 from analysis.load import Frames, model_settings
 
@@ -22,19 +23,22 @@ _SEED_VALUES = ("mean", "median", "chance", "all_mean", "all_median", "all_chanc
 _COUNTS = ("rows", "undefined", "all_rows", "all_undefined")
 
 
-def metric_by_seed(score: pd.DataFrame, truth_share: pd.DataFrame, metric: str = "mass_accuracy") -> pd.DataFrame:
+def metric_by_seed(
+    score: pd.DataFrame, truth_share: pd.DataFrame, metric: str = "mass_accuracy", rule: Rule = "per_model_row"
+) -> pd.DataFrame:
     """One row per model seed and method: the metric over the seed's test sentences.
 
-    ``mean``, ``median``, ``chance``: over the rows that this model classified correctly and whose metric is defined;
-    ``rows``: rows classified correctly; ``undefined``: those of them without a value. ``all_*``: the same over all
-    rows. ``chance`` is the mean share of marked words over the same rows (null where no explain cell is at hand).
+    ``mean``, ``median``, ``chance``: over the rows that count as correctly classified by ``rule`` (see
+    :func:`analysis.filters.counted_rows`) and whose metric is defined; ``rows``: the rows that count; ``undefined``:
+    those of them without a value. ``all_*``: the same over all rows. ``chance`` is the mean share of marked words
+    over the same rows (null where no explain cell is at hand).
     """
     columns = [*GROUP, "seed", *_SEED_VALUES, *_COUNTS]
     if score.empty or metric not in score.columns:
         return pd.DataFrame(columns=columns)
     rows = score.merge(truth_share, on=["dataset", "row"], how="left")
     by = [rows[key] for key in (*GROUP, "seed")]
-    correct = rows["correct"].astype("boolean").fillna(False).astype(bool)
+    correct = counted_rows(rows, rule)
     everything = pd.Series(True, index=rows.index)
     parts: dict[str, pd.Series] = {}
     for prefix, counted in (("", correct), ("all_", everything)):
@@ -48,14 +52,14 @@ def metric_by_seed(score: pd.DataFrame, truth_share: pd.DataFrame, metric: str =
     return pd.DataFrame(parts).reset_index()[columns]
 
 
-def metric_table(frames: Frames, metric: str = "mass_accuracy") -> pd.DataFrame:
+def metric_table(frames: Frames, metric: str = "mass_accuracy", rule: Rule = "per_model_row") -> pd.DataFrame:
     """One row per dataset, model, protocol and method.
 
     ``mean`` and ``median`` are means over seeds of the seed's mean and median over sentences, each with ``_sd``
     (ddof 1 over seeds) and ``_n`` (seeds); ``low`` and ``high`` bound the 95 % bootstrap interval of ``mean``.
     Counts are sums over seeds; ``reasons`` says why rows (all of them) have no value.
     """
-    per_seed = metric_by_seed(frames.score, frames.truth_share, metric)
+    per_seed = metric_by_seed(frames.score, frames.truth_share, metric, rule)
     table = over_seeds(per_seed, GROUP, _SEED_VALUES)
     if table.empty:
         return table.assign(**{name: pd.Series(dtype="float64") for name in (*_COUNTS, "low", "high", "reasons")})

@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from analysis.filters import counted_rows
 from analysis.geco_tables import accuracy_table, metric_by_seed, metric_table
 from analysis.geco_views import mass_views
 from analysis.load import load
+from geco_ray.errors import UserError
 
 
 def put(
@@ -110,3 +112,16 @@ def test_nothing_gives_empty_tables(empty_ledger: Any) -> None:
         assert isinstance(table, pd.DataFrame)
         assert table.empty
     assert mass_views(metric_table(frames), accuracy_table(frames)) == []
+
+
+def test_rules_for_correct_rows_by_hand() -> None:
+    rows = [("A", 0, 7, True), ("A", 0, 7, False), ("A", 0, 8, True), ("A", 0, 8, True),
+            ("B", 0, 7, True), ("B", 0, 7, True), ("B", 0, 8, True), ("B", 0, 8, True)]  # fmt: skip
+    score = pd.DataFrame(rows, columns=["paradigm", "seed", "sentence_idx", "correct"])
+    score = score.assign(dataset="d", protocol="p", encoder="e", settings="{}", method="m")
+    assert counted_rows(score, "none").tolist() == [True] * 8
+    assert counted_rows(score, "per_model_row").tolist() == [True, False, *[True] * 6]
+    assert counted_rows(score, "per_model_sentence").tolist() == [False, False, *[True] * 6]
+    assert counted_rows(score, "all_models_sentence").tolist() == [False, False, True, True] * 2
+    with pytest.raises(UserError, match="per_model_row"):
+        counted_rows(score, "per_model_rows")  # type: ignore[arg-type]
