@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -191,3 +192,51 @@ def test_another_image_or_provider_is_said_not_to_be_looked_into(
     found = check(capsys, path, "--json").found
     hints = {finding["key"] for finding in found if finding["level"] == "hint"}
     assert {"docker.image", "provider"} <= hints
+
+
+# ---- the page on clusters
+
+
+PAGE = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+
+
+def _programs() -> list[list[str]]:
+    """Every command of the page, without comments and quotes; those inside a quoted command too."""
+    blocks = "\n".join(re.findall(r"^```\w*\n(.*?)^```", PAGE, re.M | re.S)).replace("\\\n", " ")
+    inline = "\n".join(re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", PAGE, flags=re.M | re.S)))
+    text = re.sub(r"\s#.*|\"", " ", f"{blocks}\n{inline}")
+    text = re.sub(r"\b(python -m geco_ray\.grid)\b", "\ngeco-ray run", text)
+    programs = [line.split("&&")[-1].split() for line in text.splitlines()]
+    return [words for words in programs if words]
+
+
+def test_commands_of_the_page_exist_with_their_options() -> None:
+    import typer
+
+    from geco_ray.cli import app
+
+    verbs = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    seen = set()
+    for words in _programs():
+        if words[:1] != ["geco-ray"]:
+            continue
+        command = verbs[words[1]]
+        command = command.commands[words[2]] if words[1] == "data" else command
+        known = {name for parameter in command.params for name in parameter.opts}
+        assert {word for word in words if word.startswith("--")} <= known, words
+        seen.add(words[1])
+    assert {"run", "plan", "status", "check", "data", "doctor", "cluster-check"} <= seen
+
+
+def test_commands_of_ray_on_the_page_exist() -> None:
+    from ray.scripts.scripts import cli
+
+    verbs = {words[1] for words in _programs() if words[0] == "ray" and len(words) > 1}
+    assert verbs >= {"up", "down", "exec", "attach", "get-auth-token", "symmetric-run"}
+    assert verbs <= set(cli.commands)
+
+
+def test_the_slurm_script_is_a_script(tmp_path: Path) -> None:
+    (script,) = re.findall(r"^```bash\n(.*?)^```", PAGE, re.M | re.S)
+    done = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
