@@ -22,8 +22,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "counterfactuals": ("dataset", "base_seed", "seeding", "method", "protocol"),
     "validity": ("dataset", "base_seed", "seeding", "method", "protocol", "family"),
 }
-# Parameters that say nothing about the setting: the dataset's and the encoder's names stand for their fingerprints.
-_DERIVED = frozenset({"kind", "data", "encoder_fingerprint"})
+_DERIVED = frozenset({"kind"})  # says nothing about the setting
 _SEEDS = ("seed", "base_seed", "variant")
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "train": ("epoch",),

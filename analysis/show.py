@@ -41,13 +41,18 @@ def report_and_show(ledger: Ledger, cells: Sequence[Cell], grid: str, console: C
         write_report(ledger, ids, folder, grid)
         publish(folder, {_STAMP: stamp})
     if console is not None:
-        console.print(f"Tables and figures: {folder}", highlight=False, soft_wrap=True)
+        console.print(f"Tables and figures: {folder / 'index.html'}", highlight=False, soft_wrap=True)
     return folder
 
 
 def _stamp(ledger: Ledger, ids: set[str], stages: set[str]) -> bytes:
+    """What the report depends on: the cells, and the code that renders them."""
     finished = sorted(cell_id for stage in stages for cell_id in ledger.done(stage) if cell_id in ids)
-    return hashlib.sha256(f"{__version__} {' '.join(finished)}".encode()).hexdigest().encode()
+    digest = hashlib.sha256(f"{__version__} {' '.join(finished)}".encode())
+    for path in sorted(Path(__file__).parent.rglob("*")):
+        if path.suffix in (".py", ".html"):
+            digest.update(path.read_bytes())
+    return digest.hexdigest().encode()
 
 
 def _read(path: Path) -> bytes | None:

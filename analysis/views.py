@@ -17,7 +17,7 @@ from analysis.names import look, title
 GAP = "–"
 
 
-_MODEL_OPTIONS = "paradigm_options"
+_OF_THE_MODEL = ("paradigm_options", "encoder_fingerprint")  # the other settings are the method's
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ def with_labels(table: pd.DataFrame) -> pd.DataFrame:
     """Add ``method_label`` and, for GECOBench, ``model_label``; options are named only where they tell rows apart."""
     out = table.copy()
     kind = "attribution" if "paradigm" in out.columns else "counterfactual"
-    tails = _settings_tails(out, "method", lambda key: not key.startswith(_MODEL_OPTIONS))
+    tails = _settings_tails(out, ["dataset", "method"], lambda key: not key.startswith(_OF_THE_MODEL))
     out["method_label"] = [title(kind, name) + tail for name, tail in zip(out["method"], tails, strict=True)]
     if "paradigm" in out.columns:
         several = out.groupby("paradigm")["encoder"].nunique()
-        tails = _settings_tails(out, "paradigm", lambda key: key.startswith(_MODEL_OPTIONS))
+        tails = _settings_tails(out, ["dataset", "encoder", "paradigm"], lambda key: key.startswith(_OF_THE_MODEL))
         out["model_label"] = [
             title("paradigm", paradigm) + (f" ({encoder})" if several[paradigm] > 1 else "") + tail
             for paradigm, encoder, tail in zip(out["paradigm"], out["encoder"], tails, strict=True)
@@ -85,15 +85,15 @@ def ordered(table: pd.DataFrame, kind: str, column: str, label: str) -> list[str
     return list(dict.fromkeys(text for _, _, text in sorted(pairs)))
 
 
-def _settings_tails(table: pd.DataFrame, by: str, concerns: Callable[[str], bool]) -> list[str]:
+def _settings_tails(table: pd.DataFrame, by: list[str], concerns: Callable[[str], bool]) -> list[str]:
     """For each row the settings that tell it from others of the same ``by``, as `` [steps=50]``; else empty."""
     flat = {
         text: {key: value for key, value in _flatten(json.loads(text)) if concerns(key)}
         for text in set(table["settings"].dropna())
     }
-    kinds = {name: set(group["settings"].dropna()) for name, group in table.groupby(by, sort=False)}
+    kinds = {name: set(group["settings"].dropna()) for name, group in table.groupby(by, sort=False, dropna=False)}
     tails = []
-    for name, text in zip(table[by], table["settings"], strict=True):
+    for name, text in zip(table[by].itertuples(index=False, name=None), table["settings"], strict=True):
         others = [flat[other] for other in kinds[name]]
         mine = flat.get(text, {})
         unlike = [key for key in sorted(mine) if any(other.get(key) != mine[key] for other in others)]
