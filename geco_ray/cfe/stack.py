@@ -5,14 +5,19 @@ product and the bias gradient is a column of the weight gradient. All parameters
 matrix, so the optimizer is a few in-place passes. Work runs over blocks of models and tiles of rows small enough to
 stay in a core's cache. Validation rows ride behind the training rows, so the forward pass that starts a step is also
 the one that judges the step before. Widths are filled up with units whose weights are 0: their activations and
-gradients are 0 for ever, so they change nothing. The views a step needs are made once, and again only when models
+gradients are 0 for ever, so they change nothing. On the CPU the products are NumPy's (on views of the same memory): its
+BLAS is the quicker one on small matrices, and takes them one by one, so a network's bits do not depend on the others.
+The views a step needs are made once, and again only when models
 have left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,12 +31,17 @@ CPU_ROWS, CPU_BLOCK = 512, 4096  # rows per tile; models x rows per block: 1.6 M
 CUDA_ROWS, CUDA_BLOCK = 16384, 1 << 20
 
 
+Product = Callable[..., Any]
+Operand = Any  # of a matrix product: a NumPy view on the CPU, else the tensor itself
+
+
 @dataclass(frozen=True)
 class Tile:
     """The views of one block of models and one tile of rows; ``forward`` also covers the tile's validation rows."""
 
-    matrices: list[torch.Tensor]  # weights with bias, (k, out, in + 1)
-    inputs: list[torch.Tensor]  # of each layer, with the row of ones
+    matrices: list[Operand]  # weights with bias, (k, out, in + 1)
+    inputs: list[Operand]  # of each layer, with the row of ones
+    outputs: list[Operand]  # of each layer: hidden and logit
     hidden: list[torch.Tensor]  # activations of the hidden layers, without the row of ones
     logit: torch.Tensor
     val_logit: torch.Tensor
@@ -43,12 +53,16 @@ class Tile:
 class Back:
     """The views of a tile's training rows."""
 
-    matrices: list[torch.Tensor]  # weights without bias, (k, in, out)
-    gradients: list[torch.Tensor]  # (k, in + 1, out)
-    inputs: list[torch.Tensor]
+    matrices: list[Operand]  # weights without bias, (k, in, out)
+    gradients: list[Operand]  # (k, in + 1, out)
+    partial: list[Operand]  # a tile's share of the gradients
+    inputs: list[Operand]
+    deltas: list[Operand]  # gradients at the layers' pre-activations; the hidden ones overwrite hidden
+    transposed: list[Operand]  # deltas, (k, rows, out)
+    upstream: list[Operand]  # gradients at the hidden layers' activations
     hidden: list[torch.Tensor]
-    upstream: list[torch.Tensor]  # gradients at the hidden layers' activations
-    deltas: list[torch.Tensor]  # gradients at the layers' pre-activations, transposed; hidden ones overwrite hidden
+    above: list[torch.Tensor]  # upstream
+    last: torch.Tensor  # the last layer's weights without bias
     logit: torch.Tensor
     probability: torch.Tensor
     error: torch.Tensor
@@ -60,7 +74,7 @@ class Back:
 class Workspace:
     """Buffers for the activations and gradients of one tile, shared by all tiles."""
 
-    def __init__(self, widths: Sequence[int], models: int, rows: int, device: torch.device) -> None:
+    def __init__(self, widths: Sequence[int], models: int, rows: int, parameters: int, device: torch.device) -> None:
         def zeros(units: int) -> torch.Tensor:
             return torch.zeros(models, units, rows, device=device)
 
@@ -69,6 +83,7 @@ class Workspace:
             buffer[:, -1] = 1
         self.upstream = zeros(max(widths, default=0))
         self.logit, self.probability, self.error = zeros(1), zeros(1), zeros(1)
+        self.partial = torch.zeros(models, parameters, device=device)
 
 
 class Stack:
@@ -77,6 +92,7 @@ class Stack:
     def __init__(self, jobs: Sequence[TrainingJob], pool: Pool, device: torch.device | str) -> None:
         self.device = torch.device(device)
         self.alive, self.steps = len(jobs), 0
+        self.product: Product = np.matmul if self.device.type == "cpu" else torch.bmm
         widths = common_widths(jobs[0].initial.hidden)
         self.shapes = layer_shapes(jobs[0].initial.inputs, widths)
         flat = np.stack([flatten(job.initial, self.shapes) for job in jobs])
@@ -90,7 +106,7 @@ class Stack:
         most, block = (CPU_ROWS, CPU_BLOCK) if self.device.type == "cpu" else (CUDA_ROWS, CUDA_BLOCK)
         self.tile_rows = min(most, length)
         self.block_models = min(self.alive, max(1, block // self.tile_rows))
-        self.space = Workspace(widths, self.block_models, self.tile_rows, self.device)
+        self.space = Workspace(widths, self.block_models, self.tile_rows, self.parameters.shape[1], self.device)
         self.val_probability = torch.zeros(self.alive, length - self.rows.training, device=self.device)
         self.val_terms = torch.zeros(self.alive, len(pool.val_y), device=self.device)
         self.blocks: dict[tuple[int, int], list[Tile]] = {}
@@ -108,9 +124,9 @@ class Stack:
     def evaluate(self) -> None:
         """Gradients of the running models' training losses, and their probabilities of the validation rows."""
         for tile in self.tiles:
-            forward(tile)
+            forward(tile, self.product)
             if tile.back is not None:
-                backward(tile.back)
+                backward(tile.back, self.product)
 
     def step(self) -> None:
         """One update of every running model."""
@@ -163,28 +179,40 @@ class Stack:
         logit = space.logit[:k, :, :r]
         trained = min(r, max(0, training - rows.start))  # rows of this tile that are trained on
         val = slice(max(0, rows.start - training), max(0, rows.stop - training))
+        hidden = [buffer[:k, :-1, :r] for buffer in space.activations]
         return Tile(
-            matrices=[matrix.transpose(1, 2) for matrix in layers(self.parameters[models], self.shapes)],
-            inputs=[x, *(buffer[:k, :, :r] for buffer in space.activations)],
-            hidden=[buffer[:k, :-1, :r] for buffer in space.activations],
+            matrices=self._operands(matrix.transpose(1, 2) for matrix in layers(self.parameters[models], self.shapes)),
+            inputs=self._operands([x, *(buffer[:k, :, :r] for buffer in space.activations)]),
+            outputs=self._operands([*hidden, logit]),
+            hidden=hidden,
             logit=logit,
             val_logit=logit[:, :, trained:],
             val_probability=self.val_probability[models, None, val],
             back=self._back(models, slice(rows.start, rows.start + trained)) if trained else None,
         )
 
+    def _operands(self, tensors: Iterable[torch.Tensor]) -> list[Operand]:
+        return [tensor.numpy() if self.device.type == "cpu" else tensor for tensor in tensors]
+
     def _back(self, models: slice, rows: slice) -> Back:
         k, r = models.stop - models.start, rows.stop - rows.start
         space, data = self.space, self.rows
         hidden = [buffer[:k, :-1, :r] for buffer in space.activations]
         error = space.error[:k, :, :r]
+        above = [space.upstream[:k, : value.shape[1], :r] for value in hidden]
+        matrices = [matrix[:, :-1] for matrix in layers(self.parameters[models], self.shapes)]
+        x = data.block(data.x, models)[:, :, rows]
         return Back(
-            matrices=[matrix[:, :-1] for matrix in layers(self.parameters[models], self.shapes)],
-            gradients=layers(self.gradients[models], self.shapes),
-            inputs=[data.block(data.x, models)[:, :, rows], *(buffer[:k, :, :r] for buffer in space.activations)],
+            matrices=self._operands(matrices),
+            gradients=self._operands(layers(self.gradients[models], self.shapes)),
+            partial=self._operands(layers(space.partial[:k], self.shapes)),
+            inputs=self._operands([x, *(buffer[:k, :, :r] for buffer in space.activations)]),
+            deltas=self._operands([*hidden, error]),
+            transposed=self._operands(value.transpose(1, 2) for value in (*hidden, error)),
+            upstream=self._operands(above),
             hidden=hidden,
-            upstream=[space.upstream[:k, : value.shape[1], :r] for value in hidden],
-            deltas=[value.transpose(1, 2) for value in (*hidden, error)],
+            above=above,
+            last=matrices[-1],
             logit=space.logit[:k, :, :r],
             probability=space.probability[:k, :, :r],
             error=error,
@@ -194,47 +222,51 @@ class Stack:
         )
 
 
-def forward(tile: Tile) -> None:
+def forward(tile: Tile, product: Product) -> None:
     """Logits of a tile, and probabilities of its validation rows."""
-    for matrix, value, hidden in zip(tile.matrices, tile.inputs, tile.hidden, strict=False):
-        torch.bmm(matrix, value, out=hidden)
+    for layer, hidden in enumerate(tile.hidden):
+        product(tile.matrices[layer], tile.inputs[layer], out=tile.outputs[layer])
         hidden.relu_()
-    torch.bmm(tile.matrices[-1], tile.inputs[-1], out=tile.logit)
+    product(tile.matrices[-1], tile.inputs[-1], out=tile.outputs[-1])
     if tile.val_logit.shape[2]:
         torch.sigmoid(tile.val_logit, out=tile.val_probability)
 
 
-def backward(back: Back) -> None:
+def backward(back: Back, product: Product) -> None:
     """Gradients of the weighted mean cross-entropy, by the formulas of torch's BCELoss and sigmoid."""
     aten = torch.ops.aten
     p, error = back.probability, back.error
     torch.sigmoid(back.logit, out=p)
     aten.binary_cross_entropy_backward.grad_input(back.weight, p, back.y, None, 0, grad_input=error)
     aten.sigmoid_backward.grad_input(error, p, grad_input=error)
-    delta = error
-    for layer in range(len(back.matrices) - 1, -1, -1):
+    last = len(back.matrices) - 1
+    for layer in range(last, -1, -1):
+        gradient = back.gradients[layer]
         if back.first:
-            torch.bmm(back.inputs[layer], back.deltas[layer], out=back.gradients[layer])
+            product(back.inputs[layer], back.transposed[layer], out=gradient)
         else:
-            back.gradients[layer].baddbmm_(back.inputs[layer], back.deltas[layer])
+            product(back.inputs[layer], back.transposed[layer], out=back.partial[layer])
+            gradient += back.partial[layer]
         if layer:
-            above, hidden = back.upstream[layer - 1], back.hidden[layer - 1]
-            if delta is error:
-                torch.mul(back.matrices[layer], delta, out=above)
+            above, hidden = back.above[layer - 1], back.hidden[layer - 1]
+            if layer == last:
+                torch.mul(back.last, error, out=above)
             else:
-                torch.bmm(back.matrices[layer], delta, out=above)
+                product(back.matrices[layer], back.deltas[layer], out=back.upstream[layer - 1])
             aten.threshold_backward.grad_input(above, hidden, 0, grad_input=hidden)
-            delta = hidden
 
 
-@torch.no_grad()
 def train_group(jobs: Sequence[TrainingJob], pool: Pool, device: torch.device | str) -> list[Trained]:
     """Train jobs of similar shape and one kind of optimizer in one stack; results in the order of ``jobs``.
 
     Raises:
         ValueError: a network's loss is not finite from the first epoch on.
     """
-    stack = Stack(jobs, pool, device)
+    with torch.no_grad(), one_blas_thread():
+        return _train(Stack(jobs, pool, device), jobs)
+
+
+def _train(stack: Stack, jobs: Sequence[TrainingJob]) -> list[Trained]:
     running = [(index, EarlyStopping(job.settings)) for index, job in enumerate(jobs)]
     results: dict[int, Trained] = {}
     stack.evaluate()
@@ -258,3 +290,16 @@ def train_group(jobs: Sequence[TrainingJob], pool: Pool, device: torch.device | 
             return [results[index] for index in range(len(jobs))]
         if finished:
             stack.plan()
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Keep NumPy's BLAS to one thread: the matrices are small, and sums must not depend on a machine's cores."""
+    limited: AbstractContextManager[object] = _blas().limit(limits=1, user_api="blas")
+    return limited
+
+
+@functools.cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # comes with scikit-learn
+
+    return ThreadpoolController()
