@@ -119,15 +119,19 @@ def bias(
     tasks: Tasks = None,
     data_dir: DataDir = None,
     figure: Annotated[Path | None, typer.Option(help="Draw it too: a name ending in .png or .svg.")] = None,
+    terms: Annotated[
+        Path | None, typer.Option(help="YAML with the terms of each class; the English pronouns by default.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Compute how evenly the classes occur together with all other words, in three readings."""
     from geco_ray.data_views import bias_table, rich_table
-    from geco_ray.geco.bias import bias_of_tasks
+    from geco_ray.geco.bias import GENDER_TERMS, bias_of_tasks, read_terms
 
     if figure is not None and figure.suffix not in (".png", ".svg"):
         raise UserError("a figure is a PNG or an SVG", where="--figure", found=str(figure), expected=".png or .svg")
-    found = bias_of_tasks(_task_names(tasks), data_dir)
+    chosen = GENDER_TERMS if terms is None else read_terms(terms)
+    found = bias_of_tasks(_task_names(tasks), data_dir, terms=chosen)
     if figure is not None:
         _draw_bias(found, figure)
     if as_json:

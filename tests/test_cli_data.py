@@ -210,6 +210,35 @@ def test_bias_is_drawn_where_asked_and_only_as_a_picture(call: Call, tmp_path: P
         assert (tmp_path / "new" / name).read_bytes().startswith(start)
 
 
+def test_bias_takes_the_terms_of_another_attribute(call: Call, tmp_path: Path) -> None:
+    corpus, terms = tmp_path / "ages.yaml", tmp_path / "terms.yaml"
+    lines = "\n".join(f"  - Now the (Girl|Crone) {verb} the (boy|geezer) ." for verb in ("sees", "hears"))
+    corpus.write_text(f"format: geco_ray labelling 1\nclasses: [young, old]\nsentences:\n{lines}\n")
+    assert call("build", corpus, "--to", tmp_path / "d", "--version", "all").code == 0
+    words = ("bias", "ages_binary_all", "--data-dir", tmp_path / "d", "--json")
+    refused = call(*words)
+    assert refused.code == 2
+    assert "no gender terms for the class 'young'" in refused.err
+    terms.write_text("young: [girl, boy]\nold: [[crone, geezer]]\n")
+    found = [record for record in call(*words, "--terms", terms).json if record["scope"] == "train"]
+    # One sentence per class; 6 of its 7 cells are no full stop; two terms on one side, one with two forms on the other.
+    paper = {record["label"]: record["cooccurrences"] for record in found if record["reading"] == "paper"}
+    assert paper == {"young": 12, "old": 6}
+    without = {record["label"]: record["cooccurrences"] for record in found if record["reading"] == "paper-V"}
+    assert without == {"young": 8, "old": 4}
+
+
+@pytest.mark.parametrize(
+    "text", ["- girl\n", "young: girl\n", "young: []\n", "young: [Girl]\n", "a: [{b: c}]\n", "a: ["]
+)
+def test_terms_of_another_shape_are_refused(call: Call, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "terms.yaml"
+    path.write_text(text)
+    refused = call("bias", "demo_binary_all", "--terms", path)
+    assert refused.code == 2
+    assert str(path) in refused.err
+
+
 def test_correlations_name_the_pronouns(call: Call) -> None:
     found = call("correlations", "demo_binary_all", "--top", "1", "--json").json
     assert {record["side"]: record["word"] for record in found} == {"negative": "she", "positive": "he"}

@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from geco_ray.errors import UserError, unknown_name
 from geco_ray.geco.audit import Split, read_splits
-from geco_ray.geco.rows import Row
+from geco_ray.geco.located import line_of, read_yaml
+from geco_ray.geco.rows import Row, read_bytes
 from geco_ray.geco.sources import GECO_TASKS
 
 READINGS: Mapping[str, str] = MappingProxyType(
@@ -62,6 +63,33 @@ GENDER_TERMS = Terms(
     frozenset({"hers", "herself", "himself", "theirs", "themself", "themselves"}),
 )
 """The English pronouns. The published numbers cover male and female; neutral extends them in the same way."""
+
+
+def read_terms(path: Path) -> Terms:
+    """Read terms from YAML: class name to a list of terms, each a word or the list of its forms, in lower case.
+
+    The key ``others`` lists further terms that the literal reading alone uses.
+
+    Raises:
+        UserError: it cannot be read, or is not of that shape; file and line are named.
+    """
+    try:
+        text = read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UserError("the file is not UTF-8", where=str(path)) from None
+    given = read_yaml(text, str(path))
+    shape = "class: [word, [form, form], ...]"
+    if not isinstance(given, dict) or not all(isinstance(terms, list) and terms for terms in given.values()):
+        raise UserError("terms are a list for each class", where=str(path), expected=shape)
+    groups: dict[str, tuple[frozenset[str], ...]] = {}
+    for name, terms in given.items():
+        forms = [term if isinstance(term, list) else [term] for term in terms]
+        if not all(isinstance(word, str) and word == word.strip().lower() for group in forms for word in group):
+            where = f"{path}:{line_of(name, 1)}"
+            raise UserError("a term is a word in lower case or a list of its forms", where=where, expected=shape)
+        groups[str(name)] = tuple(frozenset(map(str, group)) for group in forms)
+    others = frozenset().union(*groups.pop("others", ()))
+    return Terms(MappingProxyType(groups), others)
 
 
 def count_cooccurrences(
