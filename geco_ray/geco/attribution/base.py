@@ -26,7 +26,10 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Sentences of one length: ``positions`` in the question, ``ids`` (n, L) and ``classes`` (n,) on the device."""
+    """Sentences of one length: ``ids`` (n, L) and ``classes`` (n,) on the device, ``positions`` in the question.
+
+    There may be fewer positions than rows; what is computed for the rows beyond them is to be dropped.
+    """
 
     positions: list[int]
     ids: torch.Tensor
@@ -73,13 +76,21 @@ class Question:
         """The random stream of one method at one row; the same in any batch and order."""
         return numpy_stream("geco", "explain", *self.stream, method, row)
 
-    def batches(self, budget: int | None = None) -> Iterator[Batch]:
-        """All sentences in batches of equal length with at most ``budget`` tokens."""
+    def batches(self, *, rows: int | None = None) -> Iterator[Batch]:
+        """All sentences in batches of equal length.
+
+        Args:
+            rows: batches of exactly that many rows, filled up with repetitions; default, as many as the token budget
+                allows. Matrix products of another shape may round differently, so a fixed shape makes a result the
+                same to the last bit alone and in any company.
+        """
         import torch
 
-        for positions in equal_length_batches([len(row) for row in self.sentences], budget or self.token_budget):
-            ids = torch.from_numpy(np.stack([self.sentences[position].ids for position in positions]))
-            classes = torch.from_numpy(self.classes[positions])
+        lengths = [len(row) for row in self.sentences]
+        for positions in equal_length_batches(lengths, self.token_budget, rows=rows):
+            taken = positions + positions[-1:] * ((rows or 0) - len(positions))
+            ids = torch.from_numpy(np.stack([self.sentences[position].ids for position in taken]))
+            classes = torch.from_numpy(self.classes[taken])
             yield Batch(positions, ids.to(self.device), classes.to(self.device))
 
 

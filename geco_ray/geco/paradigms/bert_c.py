@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from geco_ray.geco.classifiers import BertClassifier, Classifier
     from geco_ray.geco.encoders import EncoderSource
+    from geco_ray.geco.fitting import Part
     from geco_ray.geco.tokens import TokenRow
-    from geco_ray.geco.training import Part, TrainedClassifier
+    from geco_ray.geco.training import TrainedClassifier, Trainee
 
 
 class BertCOptions(Options):
@@ -38,15 +39,16 @@ class BertC(Paradigm):
 
     def train(self, setup: TrainingSetup, options: Options, seeds: Sequence[int | None]) -> Iterator[TrainedClassifier]:
         from geco_ray.geco.encoders import load_encoder
+        from geco_ray.geco.training import train_one
 
         assert isinstance(options, BertCOptions)
         encoder = load_encoder(setup.source).to(setup.device)
         parts: dict[str, Part] | None = None
         for seed in seeds:
-            classifier = _new_classifier(encoder, len(setup.tokens.task.labels), 0 if seed is None else seed)
-            classifier.to(setup.device)
+            number = 0 if seed is None else seed
+            classifier = _new_classifier(encoder, len(setup.tokens.task.labels), number).to(setup.device)
             parts = parts or _feature_parts(classifier, setup)
-            yield _train_one(self, setup, options, 0 if seed is None else seed, classifier, parts)
+            yield train_one(setup, "bert_c", options, number, _trainee(setup, options, number, classifier, parts))
 
     def rebuild(
         self, state: Mapping[str, torch.Tensor], options: Options, protocol: str, source: EncoderSource
@@ -85,7 +87,8 @@ def _new_classifier(encoder: object, labels: int, seed: int) -> BertClassifier:
 def _feature_parts(classifier: BertClassifier, setup: TrainingSetup) -> dict[str, Part]:
     import torch
 
-    from geco_ray.geco.training import Part, validation_split
+    from geco_ray.geco.fitting import Part
+    from geco_ray.geco.training import validation_split
 
     tokens, task = setup.tokens, setup.tokens.task
     features = {
@@ -106,20 +109,16 @@ def _feature_parts(classifier: BertClassifier, setup: TrainingSetup) -> dict[str
     }
 
 
-def _train_one(
-    paradigm: BertC,
-    setup: TrainingSetup,
-    options: BertCOptions,
-    seed: int,
-    classifier: BertClassifier,
-    parts: Mapping[str, Part],
-) -> TrainedClassifier:
+def _trainee(
+    setup: TrainingSetup, options: BertCOptions, seed: int, classifier: BertClassifier, parts: Mapping[str, Part]
+) -> Trainee:
     import torch
 
-    from geco_ray.geco.training import Accuracies, Recipe, TrainedClassifier, accuracy, fit
+    from geco_ray.geco.fitting import Recipe
+    from geco_ray.geco.training import Trainee
     from geco_ray.seeds import torch_stream
 
-    protocol, task = setup.protocol, setup.tokens.task
+    protocol = setup.protocol
     recipe = Recipe(
         epochs=options.epochs,
         batch_size=options.batch_size,
@@ -141,21 +140,4 @@ def _train_one(
         logits: torch.Tensor = classifier.head(features)
         return logits
 
-    generator = torch_stream("geco", "train", "bert_c", seed)
-    head = list(classifier.head.parameters())
-    best, history = fit(head, forward, parts["train"], parts["validation"], recipe, generator)
-    classifier.eval().requires_grad_(False)
-    return TrainedClassifier(
-        dataset=task.name,
-        task_fingerprint=task.fingerprint,
-        paradigm="bert_c",
-        options=options,
-        protocol=protocol.name,
-        seed=seed,
-        depends_on=paradigm.fingerprint(setup.source),
-        labels=task.labels,
-        best_epoch=best,
-        history=history,
-        accuracies=Accuracies(**{name: accuracy(forward, part) for name, part in parts.items()}),
-        module=classifier,
-    )
+    return Trainee(classifier, list(classifier.head.parameters()), parts, forward, recipe)

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from geco_ray.geco.classifiers import Classifier, OlaClassifier
     from geco_ray.geco.encoders import EncoderSource
+    from geco_ray.geco.fitting import Part
     from geco_ray.geco.tokens import TaskTokens, TokenRow
-    from geco_ray.geco.training import Part, TrainedClassifier
+    from geco_ray.geco.training import TrainedClassifier, Trainee
 
 
 class OlaOptions(Options):
@@ -38,8 +39,12 @@ class OlaCea(Paradigm):
     depends_on: ClassVar[Literal["encoder", "tokenizer"]] = "tokenizer"
 
     def train(self, setup: TrainingSetup, options: Options, seeds: Sequence[int | None]) -> Iterator[TrainedClassifier]:
+        from geco_ray.geco.training import train_one
+
+        assert isinstance(options, OlaOptions)
         for seed in seeds:
-            yield _train_one(self, setup, options, 0 if seed is None else seed)
+            number = 0 if seed is None else seed
+            yield train_one(setup, "ola_cea", options, number, _trainee(setup, options, number))
 
     def rebuild(
         self, state: Mapping[str, torch.Tensor], options: Options, protocol: str, source: EncoderSource
@@ -60,37 +65,20 @@ class OlaCea(Paradigm):
         return classifier
 
 
-def _train_one(paradigm: OlaCea, setup: TrainingSetup, options: Options, seed: int) -> TrainedClassifier:
+def _trainee(setup: TrainingSetup, options: OlaOptions, seed: int) -> Trainee:
     from geco_ray.geco.classifiers import OlaClassifier
-    from geco_ray.geco.training import (
-        GENERAL_SEED,
-        Accuracies,
-        Recipe,
-        TrainedClassifier,
-        accuracy,
-        fit,
-        validation_split,
-    )
-    from geco_ray.seeds import torch_stream
+    from geco_ray.geco.fitting import Recipe
+    from geco_ray.geco.training import GENERAL_SEED, Trainee
 
-    assert isinstance(options, OlaOptions)
-    tokens, protocol, task = setup.tokens, setup.protocol, setup.tokens.task
+    tokens, protocol = setup.tokens, setup.protocol
     classifier = OlaClassifier(
         tokens.used_ids,
         tokens.tokenizer.vocabulary_size,
         options.dimension,
-        len(task.labels),
+        len(tokens.task.labels),
         mask_keys=protocol.ola_mask == "keys",
         seed=GENERAL_SEED + seed,
     ).to(setup.device)
-    inside, held_out = validation_split(task.train, protocol)
-    parts = {
-        "train": _part(classifier, tokens, [tokens.train[i] for i in inside], [task.train[i].target for i in inside]),
-        "validation": _part(
-            classifier, tokens, [tokens.train[i] for i in held_out], [task.train[i].target for i in held_out]
-        ),
-        "test": _part(classifier, tokens, tokens.test, [row.target for row in task.test]),
-    }
     recipe = Recipe(
         epochs=options.epochs,
         batch_size=options.batch_size,
@@ -106,31 +94,29 @@ def _train_one(paradigm: OlaCea, setup: TrainingSetup, options: Options, seed: i
         rows, mask = inputs
         return classifier.logits_from_words(classifier.word_vectors_of_rows(rows), mask)
 
-    generator = torch_stream("geco", "train", "ola_cea", seed)
-    best, history = fit(list(classifier.parameters()), forward, parts["train"], parts["validation"], recipe, generator)
-    classifier.eval().requires_grad_(False)
-    return TrainedClassifier(
-        dataset=task.name,
-        task_fingerprint=task.fingerprint,
-        paradigm="ola_cea",
-        options=options,
-        protocol=protocol.name,
-        seed=seed,
-        depends_on=paradigm.fingerprint(setup.source),
-        labels=task.labels,
-        best_epoch=best,
-        history=history,
-        accuracies=Accuracies(**{name: accuracy(forward, part) for name, part in parts.items()}),
-        module=classifier,
-    )
+    return Trainee(classifier, list(classifier.parameters()), _parts(classifier, setup), forward, recipe)
+
+
+def _parts(classifier: OlaClassifier, setup: TrainingSetup) -> dict[str, Part]:
+    from geco_ray.geco.training import validation_split
+
+    tokens, task = setup.tokens, setup.tokens.task
+    inside, held_out = validation_split(task.train, setup.protocol)
+    return {
+        "train": _part(classifier, tokens, [tokens.train[i] for i in inside], [task.train[i].target for i in inside]),
+        "validation": _part(
+            classifier, tokens, [tokens.train[i] for i in held_out], [task.train[i].target for i in held_out]
+        ),
+        "test": _part(classifier, tokens, tokens.test, [row.target for row in task.test]),
+    }
 
 
 def _part(classifier: OlaClassifier, tokens: TaskTokens, rows: Sequence[TokenRow], targets: Sequence[int]) -> Part:
     """Every part is padded to its own longest sentence, which matters where padding is attended."""
     import torch
 
+    from geco_ray.geco.fitting import Part
     from geco_ray.geco.tokens import pad_rows
-    from geco_ray.geco.training import Part
 
     ids, mask = pad_rows(rows, tokens.tokenizer.pad_id)
     device = classifier.table.device
