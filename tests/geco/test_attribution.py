@@ -153,6 +153,13 @@ def test_alone_and_in_a_batch_on_the_demo_encoder(protocol: str) -> None:
         assert _close(together, alone) <= 1e-5, method
 
 
+def test_no_rows_give_an_empty_table(trained: Trained, tiny_tokens: TaskTokens) -> None:
+    for method in ATTRIBUTIONS.names():
+        table = explain(trained["bert_c", "paper"], tiny_tokens, [], method, protocol="paper", device=CPU)
+        assert table.schema.equals(EXPLANATION_SCHEMA)
+        assert len(table) == len(score(table)) == 0
+
+
 def _token_scores(values: torch.Tensor, tokens: TaskTokens, row: int) -> np.ndarray:
     words = tokens.test[row].words
     scores = values.detach().numpy().reshape(-1)
