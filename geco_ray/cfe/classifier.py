@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -121,18 +122,19 @@ class Mlp:
     def initial(inputs: int, hidden: Sequence[int] = HIDDEN, *, seed: int) -> Mlp:
         """An untrained network with torch's default initialisation of ``nn.Linear`` under ``seed``.
 
-        The paper seeds torch's global generator and creates the layers in forward order; the global state is put back.
+        The numbers are those of layers created in forward order after ``torch.manual_seed(seed)``, as the paper does;
+        they are drawn from a generator of our own, so torch's global state is neither read nor changed.
         """
         import torch
 
-        widths = [inputs, *hidden, 1]
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            layers = [torch.nn.Linear(fan_in, fan_out) for fan_in, fan_out in itertools.pairwise(widths)]
-        return Mlp(
-            tuple(layer.weight.detach().numpy().copy() for layer in layers),
-            tuple(layer.bias.detach().numpy().copy() for layer in layers),
-        )
+        generator = torch.Generator(device="cpu").manual_seed(seed)
+        weights, biases = [], []
+        for fan_in, fan_out in itertools.pairwise([inputs, *hidden, 1]):
+            weight, bound = torch.empty(fan_out, fan_in), 1 / math.sqrt(fan_in)
+            torch.nn.init.kaiming_uniform_(weight, a=math.sqrt(5), generator=generator)
+            weights.append(weight.numpy())
+            biases.append(torch.empty(fan_out).uniform_(-bound, bound, generator=generator).numpy())
+        return Mlp(tuple(weights), tuple(biases))
 
 
 class TorchMlp:

@@ -182,7 +182,10 @@ def test_initial_leaves_the_global_generator_alone() -> None:
     assert torch.equal(torch.rand(2), expected)
     assert first.digest() == Mlp.initial(4, seed=11).digest() != Mlp.initial(4, seed=12).digest()
     torch.manual_seed(11)
-    np.testing.assert_array_equal(torch.nn.Linear(4, 32).weight.detach().numpy(), first.weights[0])
+    made = [torch.nn.Linear(4, 32), torch.nn.Linear(32, 32), torch.nn.Linear(32, 1)]
+    for layer, weight, bias in zip(made, first.weights, first.biases, strict=True):
+        np.testing.assert_array_equal(layer.weight.detach().numpy(), weight)
+        np.testing.assert_array_equal(layer.bias.detach().numpy(), bias)
 
 
 def test_a_model_by_hand() -> None:

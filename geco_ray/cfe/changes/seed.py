@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from geco_ray.cfe.base_model import BaseModel
 from geco_ray.cfe.changes.base import FAMILIES, VARIANTS_PER_FAMILY, VariantSpec, levelled_specs
-from geco_ray.cfe.classifier import Mlp
 from geco_ray.cfe.seeding import BaseKey
 from geco_ray.cfe.training import Pool, TrainingJob, base_job
 
@@ -24,5 +21,4 @@ class NewSeed:
 
     def change(self, spec: VariantSpec, base: BaseModel, pool: Pool) -> TrainingJob:
         """The base model's job from another start."""
-        initial = Mlp.initial(base.model.inputs, base.model.hidden, seed=spec.seed)
-        return dataclasses.replace(base_job(pool, base.key.initial_seed), initial=initial)
+        return base_job(pool, spec.seed, base.model.hidden)
