@@ -15,6 +15,7 @@ from typing import Any
 
 from geco_ray.config import RunSettings
 from geco_ray.errors import ResourceError
+from geco_ray.storage import process_lives
 
 _CONNECT_SECONDS = 60
 _QUIET = {
@@ -51,7 +52,7 @@ def ray_session(settings: RunSettings) -> Iterator[dict[str, float]]:
     import ray
 
     logging.getLogger("ray").setLevel(logging.CRITICAL)
-    folder = _short_temporary_folder() if local else None
+    folder = temporary_folder() if local else None
     on_sigterm = signal.getsignal(signal.SIGTERM)
     try:
         if local:
@@ -68,10 +69,18 @@ def ray_session(settings: RunSettings) -> Iterator[dict[str, float]]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _short_temporary_folder() -> Path:
-    """Ray puts sockets below it, and the path of a socket has at most 107 bytes."""
-    base = tempfile.gettempdir()
-    return Path(tempfile.mkdtemp(prefix="gr-", dir=base if len(base) < 30 else "/tmp"))
+def temporary_folder() -> Path:
+    """A folder of this process, after those of runs that were killed have been removed.
+
+    Ray puts sockets below it, and the path of a socket has at most 107 bytes.
+    """
+    base = Path(tempfile.gettempdir())
+    base = base if len(str(base)) < 30 else Path("/tmp")
+    for left in base.glob("gr-*-*"):
+        pid = left.name.split("-")[1]
+        if pid.isdigit() and not process_lives(int(pid)):
+            shutil.rmtree(left, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"gr-{os.getpid()}-", dir=base))
 
 
 def _start_local(settings: RunSettings, folder: str) -> None:

@@ -8,7 +8,6 @@ experiment in a temporary folder.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from geco_ray.cells import Cell
 from geco_ray.errors import StorageError
 from geco_ray.ledger import Ledger
+from geco_ray.runtime.session import temporary_folder
 from geco_ray.work.base import Outcome, Workplace, run_pack
 
 Report = Callable[[Outcome], None]
@@ -101,7 +101,7 @@ def run_trials(packs: Sequence[tuple[Cell, ...]], place: Workplace, gpus: float,
     """
     from ray import tune
 
-    folder = tempfile.mkdtemp(prefix="gr-tune-")
+    folder = temporary_folder()
     _Desk.report, _Desk.storage_error, _Desk.told = report, None, set()
     trainable = tune.with_parameters(_trainable(), packs=list(packs), place=place)
     tuner = tune.Tuner(
@@ -114,7 +114,7 @@ def run_trials(packs: Sequence[tuple[Cell, ...]], place: Workplace, gpus: float,
         ),
         run_config=tune.RunConfig(
             name="packs",
-            storage_path=folder,
+            storage_path=str(folder),
             verbose=0,
             callbacks=[_listener()],
             stop=_stop_on_storage_error(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -112,13 +113,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
     for pid in place.processes():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    with contextlib.suppress(OSError):
-        for folder, folders, files in os.walk(place.temporary, topdown=False):
-            for name in files:
-                (Path(folder) / name).unlink()
-            for name in folders:
-                (Path(folder) / name).rmdir()
-        place.temporary.rmdir()
+    shutil.rmtree(place.temporary, ignore_errors=True)
 
 
 def shared_memory() -> set[str]:
