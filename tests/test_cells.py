@@ -19,6 +19,8 @@ from geco_ray.cells import (
     Cell,
     CounterfactualCell,
     ExplainCell,
+    ProofCell,
+    ProvedCell,
     ScoreCell,
     TrainCell,
     ValidityCell,
@@ -40,7 +42,9 @@ def samples() -> dict[type[Cell], Cell]:
     base = BaseCell("breast_cancer", "d" * 8, 2026, "paper")
     variants = (VariantCell(base, "seed", 0), VariantCell(base, "seed", 1))
     counterfactuals = CounterfactualCell(base, "wachter", Steps(), "paper")
-    made = [train, explain, ScoreCell(explain), base, variants[0], counterfactuals]
+    blocks = (ProofCell(base, "apas", Steps(), "paper", 0), ProofCell(base, "apas", Steps(), "paper", 1))
+    proved = ProvedCell(base, "apas", Steps(), "paper", blocks)
+    made = [train, explain, ScoreCell(explain), base, variants[0], counterfactuals, blocks[0], proved]
     return {type(cell): cell for cell in [*made, ValidityCell(counterfactuals, "seed", variants)]}
 
 
@@ -54,6 +58,8 @@ IDENTITY = {
     BaseCell: {"dataset", "data", "base_seed", "seeding"},
     VariantCell: {"base", "family", "variant"},
     CounterfactualCell: {"base", "method", "method_options", "protocol"},
+    ProofCell: {"base", "method", "method_options", "protocol", "block"},
+    ProvedCell: {"base", "method", "method_options", "protocol", "blocks"},
     ValidityCell: {"counterfactuals", "family", "variants"},
 }  # fmt: skip
 RUNTIME = {TrainCell: {"encoder_source"}}
@@ -66,6 +72,8 @@ GOLDEN = {
     "BaseCell": "38e8b2b1eef14e28",
     "VariantCell": "9513b0e86082876b",
     "CounterfactualCell": "65af7eccfcf0e624",
+    "ProofCell": "0b6f7019f8fd8ef5",
+    "ProvedCell": "706e1befcfeb7005",
     "ValidityCell": "6ed155189dc83259",
 }
 

@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Protocol
 
@@ -81,43 +81,71 @@ class InlineExecutor:
 class RayExecutor:
     """Trials and holders on Ray, which starts with the first stage that needs it and ends with the run."""
 
-    def __init__(self, settings: RunSettings, place: Workplace, stack: contextlib.ExitStack) -> None:
-        self._settings, self._place, self._stack = settings, place, stack
-        self._resources: dict[str, float] | None = None
+    def __init__(self, settings: RunSettings, place: Workplace, stack: contextlib.ExitStack, console: Console) -> None:
+        self._settings, self._place, self._stack, self._console = settings, place, stack, console
+        self._started = False
 
     def run(self, stage: str, work: Wave, progress: RunProgress) -> None:
         if stage not in TRIAL_STAGES and stage not in HOLDER_STAGES:
             InlineExecutor(self._place).run(stage, work, progress)
             return
-        if self._resources is None:
+        if not self._started:
             from geco_ray.runtime.session import ray_session
 
-            self._resources = self._stack.enter_context(ray_session(self._settings))
+            self._stack.enter_context(ray_session(self._settings))
+            self._started = True
+            self._warn_of_a_folder_that_others_may_not_see()
         if stage in TRIAL_STAGES:
             from geco_ray.runtime.trials import run_trials
 
-            gpus = self._gpus(self._settings.gpus_per_trial)
-            run_trials(work.packs, self._place, gpus, progress.report)
+            gpus = self._gpus(stage, self._settings.gpus_per_trial)
+            run_trials(work.packs, self._place_with(gpus), gpus, progress.report)
         else:
             from geco_ray.runtime.holders import run_held
 
-            gpus = self._gpus(self._settings.gpus_per_actor)
-            run_held(work.ready, self._place, self._holder_count(gpus), gpus, progress.report)
+            gpus = self._gpus(stage, self._settings.gpus_per_actor)
+            run_held(work.ready, self._place_with(gpus), self._holder_count(gpus), gpus, progress.report)
 
-    def _gpus(self, asked: float | None) -> float:
-        available = (self._resources or {}).get("GPU", 0.0)
+    def _warn_of_a_folder_that_others_may_not_see(self) -> None:
+        if (self._settings.address or os.environ.get("RAY_ADDRESS")) and "://" not in self._place.root:
+            self._console.print(
+                f"note: every node of the cluster must see {self._place.root} as its own; else give --root s3://BUCKET/PATH",
+                highlight=False,
+                soft_wrap=True,
+            )
+
+    def _available(self, resource: str) -> float:
+        import ray
+
+        return float(ray.cluster_resources().get(resource, 0.0))  # asked anew: a cluster grows between stages
+
+    def _gpus(self, stage: str, asked: float | None) -> float:
+        """GPUs of one worker: what is asked for, else a whole one where the stage gains from it and there is one.
+
+        The small networks of ``models`` and ``counterfactuals`` are many and fast on CPUs, which are many too.
+        """
+        available = self._available("GPU")
         if asked is None:
-            return 1.0 if available >= 1 and self._settings.device != "cpu" else 0.0
-        if asked > available:
+            wanted = stage not in ("models", "counterfactuals") and self._settings.device != "cpu"
+            return 1.0 if wanted and available >= 1 else 0.0
+        if stage in ("models", "counterfactuals") and not self._settings.device.startswith("cuda"):
+            return 0.0
+        grows = bool(self._settings.address or os.environ.get("RAY_ADDRESS"))  # an autoscaler starts GPUs when asked
+        if asked > available and not grows:
             raise ResourceError(
                 f"{asked:g} GPU per worker is asked for and the cluster has {available:g}. Give 0 for CPUs."
             )
         return asked
 
+    def _place_with(self, gpus: float) -> Workplace:
+        """Without a GPU of its own, a worker must not take one that it happens to see."""
+        return replace(self._place, device="cpu") if gpus == 0 and self._place.device == "auto" else self._place
+
     def _holder_count(self, gpus: float) -> int:
-        resources = self._resources or {}
-        most = int(resources.get("GPU", 0) / gpus) if gpus else int(resources.get("CPU", 1))
-        return max(1, min(self._settings.actors or most, most if gpus else max(most, self._settings.actors or 1)))
+        present = int(self._available("GPU") / gpus) if gpus else int(self._available("CPU"))
+        if self._settings.actors is None:
+            return max(1, present)
+        return self._settings.actors if not gpus or present == 0 else min(self._settings.actors, present)
 
 
 def _waves(cells: Sequence[Cell]) -> Iterator[tuple[str, list[Cell]]]:
@@ -221,7 +249,7 @@ def _run_waves(
         if settings.executor == "inline":
             executor = InlineExecutor(place)
         else:
-            executor = RayExecutor(settings, place, stack)
+            executor = RayExecutor(settings, place, stack, console)
         settled = 0
         for stage, wave in _waves(cells):
             ready = _ready([cell for cell in wave if cell.id in left], ledger)
