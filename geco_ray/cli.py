@@ -287,5 +287,10 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _end(message: str, code: int) -> NoReturn:
-    err.print(f"[red]error:[/red] {escape(message)}", highlight=False, soft_wrap=True)
+    label = "" if code > 128 else "[red]error:[/red] "  # whoever stops a run knows that it is no error
+    err.print(f"{label}{escape(message)}", highlight=False, soft_wrap=True)
+    if code > 128:  # Ray's threads, stopped half-way, can crash Python's own shutdown and so change the exit code
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a grid; the same as ``geco-ray run``. Ends the process with an honest exit code."""
-    from geco_ray.cli import main as command
-
+    try:
+        from geco_ray.cli import main as command
+    except KeyboardInterrupt:
+        sys.exit(130)
     command(["run", *(sys.argv[1:] if argv is None else argv)])
 
 

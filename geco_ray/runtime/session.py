@@ -18,6 +18,7 @@ from geco_ray.errors import ResourceError
 from geco_ray.storage import process_lives
 
 _CONNECT_SECONDS = 60
+_MARK = "GECO_RAY_SESSION"  # in the environment of every process of a Ray that we started; its value is the folder
 _QUIET = {
     "RAY_AIR_NEW_OUTPUT": "0",
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # five files per trial and half of the driver's time, for logs we keep
@@ -55,18 +56,23 @@ def ray_session(settings: RunSettings) -> Iterator[dict[str, float]]:
     folder = temporary_folder() if local else None
     on_sigterm = signal.getsignal(signal.SIGTERM)
     try:
-        if local:
-            _silence_raylet()
-            _start_local(settings, str(folder))
-        else:
-            _connect(str(address))
+        try:
+            if local:
+                _silence_raylet()
+                _start_local(settings, str(folder))
+            else:
+                _connect(str(address))
+        except SystemExit:  # Ray's own answer to SIGTERM, which stands in for ours while it starts
+            if callable(on_sigterm):
+                on_sigterm(signal.SIGTERM, None)
+            raise
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, on_sigterm)  # Ray puts its own there, which ends the process on the spot
+            signal.signal(signal.SIGTERM, on_sigterm)
         yield {name: float(value) for name, value in ray.cluster_resources().items()}
     finally:
         ray.shutdown()
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
 
 
 def temporary_folder() -> Path:
@@ -79,16 +85,37 @@ def temporary_folder() -> Path:
     for left in base.glob("gr-*-*"):
         pid = left.name.split("-")[1]
         if pid.isdigit() and not process_lives(int(pid)):
-            shutil.rmtree(left, ignore_errors=True)
+            _remove(left)
     return Path(tempfile.mkdtemp(prefix=f"gr-{os.getpid()}-", dir=base))
 
 
-def _start_local(settings: RunSettings, folder: str) -> None:
-    import ray
+def _remove(folder: Path) -> None:
+    """End what still runs of the Ray that was started with ``folder``, and delete the folder.
 
+    When a driver is killed, or stopped while Ray starts, two of Ray's helpers can outlive it by minutes.
+    """
+    mark = f"{_MARK}={folder}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # another user's, or it has just ended
+            if mark in (process / "environ").read_bytes().split(b"\0") and int(process.name) != os.getpid():
+                os.kill(int(process.name), signal.SIGKILL)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start_local(settings: RunSettings, folder: str) -> None:
+    os.environ[_MARK] = folder
     options: dict[str, Any] = {"num_cpus": settings.cpus or os.cpu_count() or 1}
     if settings.gpus is not None:
         options["num_gpus"] = settings.gpus
+    try:
+        _init_local(options, folder)
+    finally:
+        del os.environ[_MARK]
+
+
+def _init_local(options: dict[str, Any], folder: str) -> None:
+    import ray
+
     ray.init(
         address="local",
         include_dashboard=False,

@@ -180,6 +180,7 @@ def stopped(site: Site, number: signal.Signals) -> None:
     process = site.start("only=cfe")
     wait_for_cells(site, 7)
     done = site.times()
+    assert 7 <= status_from_elsewhere(site) < 26
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
 
@@ -198,6 +199,13 @@ def stopped(site: Site, number: signal.Signals) -> None:
     after = site.times()
     assert all(after[path] == changed for path, changed in done.items() if "/cells/" in path and "/." not in path)
     assert max(site.computed().values()) == 1
+
+
+def status_from_elsewhere(site: Site) -> int:
+    """Cells done as ``status`` tells it in another folder, while the run goes on."""
+    words = ["status", str(site.folder / "grid.yaml"), "only=cfe", "--root", str(site.folder / "runs"), "--json"]
+    told = subprocess.run([sys.executable, "-m", "geco_ray", *words], cwd="/", capture_output=True, check=True)
+    return sum(int(stage["done"]) for stage in json.loads(told.stdout)["stages"])
 
 
 def test_a_killed_driver_costs_no_finished_cell_and_the_bytes_are_those_of_a_calm_run(site: Site) -> None:
