@@ -9,6 +9,7 @@ upper bound: ReLUs that count positively are kept, the others are replaced by a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 from geco_ray.cfe.relu_net import Floats, ReluNet
 
 AnyFloats = NDArray[np.floating]
+Known = tuple[Floats, Floats]
+"""Lower and upper bounds (width,) of one layer's pre-activations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,17 +87,21 @@ class UnitBounds:
     corners: Floats
 
 
-def network_bounds(net: ReluNet, around: Neighbourhood, radius: float) -> list[UnitBounds]:
+def network_bounds(net: ReluNet, around: Neighbourhood, radius: float, known: Sequence[Known] = ()) -> list[UnitBounds]:
     """Bounds of every affine layer (the logit is the last) within ``radius`` of ``around.origin``.
 
     The better of interval arithmetic, a backward linear relaxation and the largest corner of the convex upper bound.
+
+    Args:
+        known: bounds of the hidden layers from elsewhere, first layer first. They may hold for a part of the ball
+            only; then so does what is returned, the corners included.
     """
     start = (net.weights[0] @ around.origin + net.biases[0])[:, None]
     moves = np.concatenate([np.zeros((len(start), 1)), net.weights[0], -net.weights[0]], axis=1)
     corners = start + radius * moves
     low = start[:, 0] - around.most(-net.weights[0], radius)
     high = start[:, 0] + around.most(net.weights[0], radius)
-    layers = [UnitBounds(low, high, corners[None])]
+    layers = [UnitBounds(*_narrowed(low, high, known, 0), corners[None])]
     below = _tangents(layers[0], corners)
     for depth in range(1, len(net.weights)):
         weight, bias = net.weights[depth], net.biases[depth][:, None]
@@ -105,9 +112,15 @@ def network_bounds(net: ReluNet, around: Neighbourhood, radius: float) -> list[U
         floor = np.stack([rising @ tangent + falling @ above + bias for tangent in below])
         high = np.minimum(_highest(net, around, radius, layers, weight) + bias[:, 0], corners.max(axis=2).min(axis=0))
         low = np.maximum(bias[:, 0] - _highest(net, around, radius, layers, -weight), floor.min(axis=2).max(axis=0))
-        layers.append(UnitBounds(low, high, corners))
+        layers.append(UnitBounds(*_narrowed(low, high, known, depth), corners))
         below = _tangents(layers[-1], floor[0])
     return layers
+
+
+def _narrowed(low: Floats, high: Floats, known: Sequence[Known], depth: int) -> Known:
+    if depth >= len(known):
+        return low, high
+    return np.maximum(low, known[depth][0]), np.minimum(high, known[depth][1])
 
 
 def _kept(bounds: UnitBounds) -> Floats:

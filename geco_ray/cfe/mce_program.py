@@ -7,11 +7,13 @@ of its convex upper bound between the corners of the ball (see :mod:`geco_ray.cf
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-from geco_ray.cfe.mce_bounds import Neighbourhood, UnitBounds, network_bounds
+from geco_ray.cfe.mce_bounds import Known, Neighbourhood, UnitBounds, network_bounds
 from geco_ray.cfe.relu_net import Floats, ReluNet
 from geco_ray.cfe.solver import INFINITY, Program
 
@@ -53,40 +55,89 @@ def _lay_out(net: ReluNet, bounds: list[UnitBounds], moves: int) -> _Layout:
     return _Layout(units, binaries, at)
 
 
+@dataclass(frozen=True, eq=False)
+class Ball:
+    """The program, and the pre-activations of its open units in terms of its columns.
+
+    Args:
+        program: see :func:`ball_program`.
+        bounds: bounds of the hidden layers, first layer first.
+        places: layer and unit of each open unit (k, 2).
+        slopes: their pre-activations are ``slopes @ v + offsets``, (k, columns).
+        offsets: (k,).
+    """
+
+    program: Program
+    bounds: list[Known]
+    places: NDArray[np.int64]
+    slopes: Floats
+    offsets: Floats
+
+
 def ball_program(
-    net: ReluNet, around: Neighbourhood, radius: float, *, logit: float | None, beyond: float = 0.0
-) -> Program:
+    net: ReluNet,
+    around: Neighbourhood,
+    radius: float,
+    *,
+    logit: float | None,
+    beyond: float = 0.0,
+    known: Sequence[Known] = (),
+) -> Ball:
     """Everything within ``radius`` of ``around.origin``; the first 2 d columns are the moves up and down.
 
     Args:
         logit: minimise the distance from the origin subject to at least this logit; ``None``: minimise the negative
             logit instead.
         beyond: no point closer to the origin than this is of interest.
+        known: bounds of the hidden layers that every point of interest keeps.
     """
-    bounds = network_bounds(net, around, radius)
+    bounds = network_bounds(net, around, radius, known)
     d = len(around.origin)
     layout = _lay_out(net, bounds, 2 * d)
     rows = _Rows(layout.columns)
+    open_slopes, open_offsets = [], []
     slopes, offset = np.zeros((d, layout.columns)), around.origin
     slopes[:, :d], slopes[:, d : 2 * d] = np.eye(d), -np.eye(d)
     for depth in range(net.hidden_layers):
         z, z0 = net.weights[depth] @ slopes, net.weights[depth] @ offset + net.biases[depth]
+        open_slopes.append(z[list(layout.units[depth])])
+        open_offsets.append(z0[list(layout.units[depth])])
         slopes, offset = _activations(rows, layout, bounds[depth], depth, z, z0, radius)
     output, output0 = net.weights[-1][0] @ slopes, float(net.weights[-1][0] @ offset + net.biases[-1][0])
-    moved = np.zeros(layout.columns)
-    moved[: 2 * d] = 1.0
-    rows.add(moved, beyond, radius)
     if logit is not None:
         rows.add(output, logit - output0, INFINITY)
+    places = [(depth, unit) for depth, units in enumerate(layout.units) for unit in units]
+    return Ball(
+        _finish(rows, layout, bounds, around, (beyond, radius), None if logit is not None else (-output, -output0)),
+        [(layer.low, layer.high) for layer in bounds[:-1]],
+        np.array(places, dtype=np.int64).reshape(-1, 2),
+        np.concatenate(open_slopes),
+        np.concatenate(open_offsets),
+    )
+
+
+def _finish(
+    rows: _Rows,
+    layout: _Layout,
+    bounds: list[UnitBounds],
+    around: Neighbourhood,
+    radii: tuple[float, float],
+    goal: tuple[Floats, float] | None,
+) -> Program:
+    """Add the ball itself and the columns' bounds; ``goal`` (cost and constant) replaces the distance."""
+    moves = 2 * len(around.origin)
+    moved = np.zeros(layout.columns)
+    moved[:moves] = 1.0
+    rows.add(moved, *radii)
     upper = np.ones(layout.columns)
-    upper[: 2 * d] = np.minimum(np.concatenate([around.up, around.down]), radius)
+    upper[:moves] = np.minimum(np.concatenate([around.up, around.down]), radii[1])
     integer = np.zeros(layout.columns, bool)
     for layer, units, binaries in zip(bounds[:-1], layout.units, layout.binaries, strict=True):
         upper[list(units.values())] = layer.high[list(units)]
         integer[list(binaries.values())] = True
-    cost, constant = (moved, 0.0) if logit is not None else (-output, -output0)
+    cost, constant = goal if goal is not None else (moved, 0.0)
     matrix, low, high = np.array(rows.lines), np.array(rows.lower), np.array(rows.upper)
-    return Program(cost, np.zeros(len(cost)), upper, matrix, low, high, integer, constant)
+    return Program(cost, np.zeros(layout.columns), upper, matrix, low, high, integer, constant)
 
 
 def _activations(

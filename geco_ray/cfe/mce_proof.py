@@ -12,8 +12,9 @@ from typing import Literal
 import numpy as np
 
 from geco_ray.cfe.mce import Candidate, Walk
-from geco_ray.cfe.mce_bounds import Neighbourhood, nearest_possible
+from geco_ray.cfe.mce_bounds import Known, Neighbourhood, nearest_possible
 from geco_ray.cfe.mce_program import ball_program
+from geco_ray.cfe.mce_tighten import tighten
 from geco_ray.cfe.relu_net import Floats, ReluNet
 from geco_ray.cfe.solver import solve_mip
 
@@ -72,13 +73,20 @@ def prove(
     walk = Walk(net, around, np.empty((0, len(incumbent))))
     bound = max(lower_bound, nearest_possible(net, around, logit, best.distance))
     spent, status, stop_early = 0, "nodes", True
+    known: list[Known] = []
     while nodes is None or spent < nodes:
         target = best.distance * (1 - TOLERANCE)
         if bound >= target:
             break
-        program = ball_program(net, around, target - around.offset, logit=logit, beyond=bound - around.offset)
+        radius = target - around.offset
+        tight = tighten(net, around, radius, logit, bound - around.offset, known)
+        bound = min(max(bound, around.offset + tight.beyond), target)
+        if tight.known is None:
+            continue
+        known = tight.known
+        ball = ball_program(net, around, radius, logit=logit, beyond=bound - around.offset, known=known)
         left = None if nodes is None else nodes - spent
-        result = solve_mip(program, nodes=left, gap=TOLERANCE / 10, first_only=stop_early)
+        result = solve_mip(ball.program, nodes=left, gap=TOLERANCE / 10, first_only=stop_early)
         spent += max(1, result.nodes)
         bound = min(max(bound, around.offset + result.bound), target)
         if result.values is None:

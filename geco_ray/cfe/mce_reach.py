@@ -31,7 +31,7 @@ def highest_logit(net: ReluNet, lower: Floats, upper: Floats, rows: Floats, node
     point, reached = rows[int(logits.argmax())], float(logits.max())
     box = Neighbourhood.of((lower + upper) / 2, lower, upper)
     ceiling = float(network_bounds(net, box, box.widest)[-1].high[0])
-    result = solve_mip(ball_program(net, box, box.widest, logit=None), nodes=nodes, gap=1e-6)
+    result = solve_mip(ball_program(net, box, box.widest, logit=None).program, nodes=nodes, gap=1e-6)
     if result.status in ("optimal", "nodes"):
         ceiling = min(ceiling, -result.bound)
     if result.values is not None:

@@ -6,12 +6,14 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.optimize import LinearConstraint, milp
 
 from geco_ray.cfe.mce import Walk
 from geco_ray.cfe.mce_bounds import Neighbourhood, nearest_possible, network_bounds
 from geco_ray.cfe.mce_program import ball_program
 from geco_ray.cfe.mce_proof import TOLERANCE, prove
 from geco_ray.cfe.mce_reach import highest_logit
+from geco_ray.cfe.mce_tighten import tighten
 from geco_ray.cfe.relu_net import ReluNet
 from geco_ray.cfe.solver import solve_mip
 
@@ -93,7 +95,7 @@ def test_program_bounds_the_same_minimum_as_the_network(widths: tuple[int, ...])
     for radius in (0.5, 2.0):
         net, d = random_net(rng, widths), widths[0]
         around = Neighbourhood.of(rng.normal(size=d), np.full(d, -1.5), np.full(d, 1.5))
-        result = solve_mip(ball_program(net, around, radius, logit=None), gap=1e-8)
+        result = solve_mip(ball_program(net, around, radius, logit=None).program, gap=1e-8)
         assert result.values is not None
         point = around.origin + result.values[:d] - result.values[d : 2 * d]
         assert net.logit(point[None])[0] == pytest.approx(-result.objective, abs=1e-5)
@@ -166,7 +168,7 @@ def test_proof_replaces_a_bad_incumbent() -> None:
 
 def hard_problem() -> tuple[ReluNet, Neighbourhood, float, np.ndarray]:
     rng = np.random.default_rng(6)
-    net = random_net(rng, (8, 24, 24, 1))
+    net = random_net(rng, (8, 20, 20, 1))
     rows = rng.uniform(-2, 2, size=(200, 8))
     logits = net.logit(rows)
     around = Neighbourhood.of(rows[logits.argmin()], rows.min(axis=0), rows.max(axis=0))
@@ -182,7 +184,7 @@ def test_a_spent_budget_keeps_a_valid_bound_and_can_be_taken_up_again() -> None:
     assert short.status == "nodes"
     assert 0 < short.lower_bound < short.distance
     assert short.gap == pytest.approx(1 - short.lower_bound / short.distance)
-    again = prove(net, around, logit, short.point, 300, lower_bound=short.lower_bound)
+    again = prove(net, around, logit, short.point, 60, lower_bound=short.lower_bound)
     assert short.lower_bound <= again.lower_bound <= again.distance <= short.distance
     rng = np.random.default_rng(0)
     inside = ball_points(rng, around, again.lower_bound - around.offset, 5000)
@@ -191,13 +193,91 @@ def test_a_spent_budget_keeps_a_valid_bound_and_can_be_taken_up_again() -> None:
 
 def test_proofs_are_the_same_on_every_run() -> None:
     net, around, logit, point = hard_problem()
-    one, two = (prove(net, around, logit, point, 60) for _ in range(2))
+    one, two = (prove(net, around, logit, point, 20) for _ in range(2))
     assert (one.distance, one.lower_bound, one.nodes, one.status) == (
         two.distance,
         two.lower_bound,
         two.nodes,
         two.status,
     )
+
+
+def test_tightened_bounds_keep_every_point_of_interest() -> None:
+    net, around, logit, point = hard_problem()
+    radius = around.distance(point) * 1.3 - around.offset
+    tight = tighten(net, around, radius, logit, 0.0)
+    assert tight.known is not None
+    rng = np.random.default_rng(2)
+    near = np.array([around.clip(x) for x in point + 0.3 * rng.normal(size=(4000, len(point)))])
+    inside = np.abs(near - around.origin).sum(axis=1) <= radius
+    kept = near[inside & (net.logit(near) >= logit)]
+    assert len(kept) > 20, "the example must have points to keep"
+    low, high = (np.concatenate([layer[side] for layer in tight.known]) for side in (0, 1))
+    z = np.array([net.preactivations(x) for x in kept])
+    assert (low <= z + 1e-6).all()
+    assert (z <= high + 1e-6).all()
+    assert tight.beyond <= np.abs(kept - around.origin).sum(axis=1).min()
+    loose = network_bounds(net, around, radius)[:-1]
+    widths = [
+        sum(float((high - low).sum()) for low, high in layers)
+        for layers in (tight.known, [(layer.low, layer.high) for layer in loose])
+    ]
+    assert widths[0] < 0.95 * widths[1], "it must pay"
+
+
+def test_tightening_sees_that_nothing_is_there() -> None:
+    net, around, logit, point = hard_problem()
+    short = nearest_possible(net, around, logit, around.distance(point)) - around.offset
+    assert tighten(net, around, 0.99 * short, logit, 0.0).known is None
+
+
+def closest_by_big_m(net: ReluNet, around: Neighbourhood, logit: float) -> float:
+    """The closest distance as one big-M program over all units for SciPy's solver."""
+    d, widths, big = len(around.origin), [len(b) for b in net.biases[:-1]], 60.0
+    units = sum(widths)
+    columns = 2 * d + 2 * units  # up, down, activations, binaries
+    rows, low, high = [], [], []
+    before = np.zeros((d, columns))
+    before[:, :d], before[:, d : 2 * d] = np.eye(d), -np.eye(d)
+    offset, at = around.origin, 2 * d
+    for weight, bias in zip(net.weights[:-1], net.biases[:-1], strict=True):
+        z, z0 = weight @ before, weight @ offset + bias
+        before, offset = np.zeros((len(bias), columns)), np.zeros(len(bias))
+        for unit in range(len(bias)):
+            h, t = np.zeros(columns), np.zeros(columns)
+            h[at + unit], t[at + unit + units] = 1.0, 1.0
+            before[unit] = h
+            for row, least, most in (
+                (h - z[unit], z0[unit], np.inf),
+                (h - z[unit] + big * t, -np.inf, z0[unit] + big),
+                (h - big * t, -np.inf, 0.0),
+            ):
+                rows.append(row), low.append(least), high.append(most)
+        at += len(bias)
+    rows.append(net.weights[-1][0] @ before), low.append(logit - net.biases[-1][0]), high.append(np.inf)
+    room = np.concatenate([around.up, around.down, np.full(units, big), np.ones(units)])
+    result = milp(
+        np.concatenate([np.ones(2 * d), np.zeros(2 * units)]),
+        integrality=np.arange(columns) >= columns - units,
+        bounds=(0, room),
+        constraints=LinearConstraint(np.array(rows), low, high),
+    )
+    assert result.success
+    return float(result.fun) + around.offset
+
+
+def test_proven_distances_agree_with_a_big_m_program() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(5):
+        net = random_net(rng, (4, 6, 6, 1))
+        rows = rng.uniform(-2, 2, size=(80, 4))
+        logits = net.logit(rows)
+        logit = float(np.quantile(logits, 0.85))
+        around = Neighbourhood.of(1.1 * rows[logits.argmin()], rows.min(axis=0), rows.max(axis=0))
+        far = rows[logits.argmax()]
+        result = prove(net, around, logit, far, None)
+        assert result.status == "optimal"
+        assert result.distance == pytest.approx(closest_by_big_m(net, around, logit), rel=3e-4)
 
 
 def test_nearest_possible_excludes_only_what_is_impossible() -> None:
