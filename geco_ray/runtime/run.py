@@ -159,7 +159,10 @@ def _waves(cells: Sequence[Cell]) -> Iterator[tuple[str, list[Cell]]]:
 def _stop_on_signals() -> Iterator[None]:
     """Let SIGINT and SIGTERM raise :class:`_Stop` in the block; a thread other than the main one gets no signals."""
 
+    received: list[int] = []
+
     def stop(number: int, frame: FrameType | None) -> None:
+        received.append(number)
         raise _Stop(number)
 
     if threading.current_thread() is not threading.main_thread():
@@ -168,6 +171,10 @@ def _stop_on_signals() -> Iterator[None]:
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
+    except BaseException:  # Ray's compiled parts may turn ours into another
+        if received:
+            raise _Stop(received[-1]) from None
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -18,7 +18,6 @@ from geco_ray.errors import ResourceError
 from geco_ray.storage import process_lives
 
 _CONNECT_SECONDS = 60
-_MARK = "GECO_RAY_SESSION"  # in the environment of every process of a Ray that we started; its value is the folder
 _QUIET = {
     "RAY_AIR_NEW_OUTPUT": "0",
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # five files per trial and half of the driver's time, for logs we keep
@@ -94,28 +93,24 @@ def _remove(folder: Path) -> None:
 
     When a driver is killed, or stopped while Ray starts, two of Ray's helpers can outlive it by minutes.
     """
-    mark = f"{_MARK}={folder}".encode()
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # another user's, or it has just ended
-            if mark in (process / "environ").read_bytes().split(b"\0") and int(process.name) != os.getpid():
+            if int(process.name) != os.getpid() and _uses(process, folder):
                 os.kill(int(process.name), signal.SIGKILL)
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def _uses(process: Path, folder: Path) -> bool:
+    """Whether a process has a file below ``folder`` open, as all of Ray's have their logs."""
+    return any(str(link.readlink()).startswith(f"{folder}/") for link in (process / "fd").iterdir())
+
+
 def _start_local(settings: RunSettings, folder: str) -> None:
-    os.environ[_MARK] = folder
+    import ray
+
     options: dict[str, Any] = {"num_cpus": settings.cpus or os.cpu_count() or 1}
     if settings.gpus is not None:
         options["num_gpus"] = settings.gpus
-    try:
-        _init_local(options, folder)
-    finally:
-        del os.environ[_MARK]
-
-
-def _init_local(options: dict[str, Any], folder: str) -> None:
-    import ray
-
     ray.init(
         address="local",
         include_dashboard=False,
