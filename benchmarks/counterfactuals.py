@@ -1,0 +1,233 @@
+"""The counterfactual methods: seconds per request, one at a time and in batches, and their scores, in one run.
+
+    python benchmarks/counterfactuals.py breast_cancer diabetes --data-dir DATA
+    python benchmarks/counterfactuals.py heloc --data-dir DATA --methods rbr robx_robust --seeds 2026 --requests 64
+
+CPU seconds of this process decide, since the machine may be shared; wall seconds stand beside them. ``bar`` is what
+a batch of 64 may take per request: a share of what a plain unbatched implementation needs, whose smallest and largest
+data set mean are in ``counterfactual_reference.json``, with the scores that it reached under ``protocol: paper``.
+``--banks DIR`` keeps the changed models between runs; ``--no-scores`` leaves them out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch and NumPy start their threads
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+import pyarrow as pa
+
+from geco_ray.cfe import metrics
+from geco_ray.cfe.bank import CATALOG, Bank, build_bank, load_bank, save_bank
+from geco_ray.cfe.base_model import BaseModel, train_base
+from geco_ray.cfe.changes.base import family_names
+from geco_ray.cfe.datasets import Dataset, load_dataset
+from geco_ray.cfe.factuals import Factuals, select_factuals
+from geco_ray.cfe.generation import generate
+from geco_ray.cfe.methods.base import METHODS, GenerationTask, Prepared
+from geco_ray.cfe.seeding import BASE_SEEDS, BaseKey
+from geco_ray.cfe.training import Pool
+from geco_ray.device import limit_threads
+
+REFERENCE = json.loads(Path(__file__).with_name("counterfactual_reference.json").read_text())
+DETERMINISTIC = ("kdtree", "rnce")
+
+
+@dataclass
+class Score:
+    """One method on one base model; rates in percent, ``None`` where undefined."""
+
+    coverage: float | None
+    base_validity: float | None
+    robustness: float | None
+    families: dict[str, float | None]
+    distance: float | None
+
+
+@dataclass
+class Cost:
+    """CPU (and wall) seconds of one method on one base model."""
+
+    set_up: float
+    batch: float
+    batch_wall: float
+    single: float
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("datasets", nargs="+")
+    parser.add_argument("--data-dir", type=Path)
+    parser.add_argument("--methods", nargs="+", default=METHODS.names())
+    parser.add_argument("--seeds", nargs="+", type=int, default=list(BASE_SEEDS))
+    parser.add_argument("--protocol", default="paper")
+    parser.add_argument("--requests", type=int, help="the first so many factuals of each base model (all)")
+    parser.add_argument("--singles", type=int, default=8, help="factuals to ask one at a time (8)")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--banks", type=Path)
+    parser.add_argument("--no-scores", action="store_true")
+    arguments = parser.parse_args()
+    limit_threads(1)
+    for name in arguments.datasets:
+        dataset = load_dataset(name, arguments.data_dir)
+        costs: dict[str, list[Cost]] = {method: [] for method in arguments.methods}
+        scores: dict[str, list[Score]] = {method: [] for method in arguments.methods}
+        for seed in arguments.seeds:
+            base, bank = models(dataset, seed, arguments)
+            factuals = select_factuals(base, dataset.test)
+            task = task_of(dataset, base, arguments)
+            for method in arguments.methods:
+                cost, table = measure(method, task, factuals, arguments)
+                costs[method].append(cost)
+                if bank is not None:
+                    scores[method].append(score(table, bank, arguments.device))
+        print_costs(name, arguments, costs)
+        if not arguments.no_scores:
+            print_scores(name, arguments, scores)
+
+
+def models(dataset: Dataset, seed: int, arguments: Any) -> tuple[BaseModel, Bank | None]:
+    """The base model of ``seed`` and, unless scores are left out, its changed models."""
+    base = train_base(BaseKey(dataset.name, seed), Pool.of(dataset))
+    if arguments.no_scores:
+        return base, None
+    folder = arguments.banks / f"{dataset.name}_{seed}" if arguments.banks else None
+    if folder is not None and (folder / CATALOG).exists():
+        return base, load_bank(folder, dataset.features)
+    bank = build_bank(base, dataset)
+    if folder is not None:
+        save_bank(bank, folder)
+    return base, bank
+
+
+def task_of(dataset: Dataset, base: BaseModel, arguments: Any) -> GenerationTask:
+    """What the methods get to see."""
+    return GenerationTask(
+        dataset=dataset.name,
+        base_seed=base.key.seed,
+        protocol=arguments.protocol,
+        seeding=base.key.seeding,
+        model=base.model,
+        train_x=dataset.train.x.astype(np.float32),
+        train_y=dataset.train.y,
+        update_x=dataset.update.x.astype(np.float32),
+        update_y=dataset.update.y,
+        val_x=dataset.val.x.astype(np.float32),
+        val_y=dataset.val.y,
+        device=arguments.device,
+    )
+
+
+def measure(method: str, task: GenerationTask, factuals: Factuals, arguments: Any) -> tuple[Cost, pa.Table]:
+    """Set-up, all requests in batches of 64, and a few of them one at a time."""
+    started = time.process_time()
+    entry = METHODS.get(method)
+    prepared = entry.target(task, entry.parse_options())
+    ask(prepared, task, factuals, 1, 1)  # what a method builds with its first request belongs to the set-up
+    set_up, wall = time.process_time() - started, time.perf_counter()
+    table, batch = ask(prepared, task, factuals, arguments.requests or len(factuals), 64)
+    wall = (time.perf_counter() - wall) / max(table.num_rows, 1)
+    return Cost(set_up, batch, wall, ask(prepared, task, factuals, arguments.singles, 1)[1]), table
+
+
+def ask(prepared: Prepared, task: GenerationTask, factuals: Factuals, first: int, batch: int) -> tuple[pa.Table, float]:
+    """The first so many requests, and the CPU seconds that each took."""
+    ids = factuals.ids[:first].tolist()
+    started = time.process_time()
+    table = generate(prepared, task, factuals.x[:first], ids, factuals.row_ids[:first].tolist(), batch=batch)
+    return table, (time.process_time() - started) / max(len(ids), 1)
+
+
+def score(table: pa.Table, bank: Bank, device: str) -> Score:
+    """The metrics of one method on one base model."""
+    status = table["status"].to_pylist()
+    valid = np.zeros((len(status), len(bank.variants)), dtype=bool)
+    found = [i for i, state in enumerate(status) if state == "found"]
+    if found:
+        points = np.array(table["counterfactual"].take(pa.array(found)).to_pylist())
+        valid[found] = bank.on(device).favourable(points)
+    families = np.array([variant.spec.family for variant in bank.variants])
+    by_family = {
+        name: percent(metrics.empirical_robustness(status, valid[:, families == name])) for name in family_names()
+    }
+    return Score(
+        percent(metrics.coverage(status)),
+        percent(metrics.base_validity(status)),
+        percent(metrics.empirical_robustness(status, valid)),
+        by_family,
+        metrics.mean_distance(status, table["distance"].to_pylist()).value,
+    )
+
+
+def percent(ratio: metrics.Ratio) -> float | None:
+    """The ratio in percent."""
+    return None if ratio.value is None else 100 * ratio.value
+
+
+def print_costs(name: str, arguments: Any, costs: dict[str, list[Cost]]) -> None:
+    """One line per method: set-up, one at a time, in batches of 64, and the bar."""
+    print(f"\n{name}, {arguments.protocol}, {arguments.device}: CPU seconds (mean over base models)")
+    print(f"{'method':14} {'set-up':>8} {'one':>9} {'batch':>9} {'wall':>9} {'one/batch':>9}  bar")
+    for method, own in costs.items():
+        set_up, batch, wall, single = (
+            float(np.mean([getattr(cost, field) for cost in own]))
+            for field in ("set_up", "batch", "batch_wall", "single")
+        )
+        line = f"{method:14} {set_up:8.2f} {single:9.5f} {batch:9.5f} {wall:9.5f} {single / batch:9.1f}  "
+        share = REFERENCE["allowed_share"].get(method)
+        if share is not None:
+            low, high = (share * seconds for seconds in REFERENCE["plain_seconds"][method])
+            verdict = "below all" if batch <= low else "within" if batch <= high else "ABOVE"
+            line += f"{low:.3f} to {high:.3f}: {verdict}"
+        print(line, flush=True)
+
+
+def print_scores(name: str, arguments: Any, scores: dict[str, list[Score]]) -> None:
+    """One line per method: means over base models, and the reference below it where there is one."""
+    names = family_names()
+    print(f"\n{name}, {arguments.protocol}: percent over {len(arguments.seeds)} base models")
+    print(
+        f"{'method':14} {'cover':>6} {'valid':>6} {'robust':>7} {'sd':>4}  {' '.join(n[:6] for n in names)}  distance"
+    )
+    for method, own in scores.items():
+        robustness = [s.robustness for s in own if s.robustness is not None]
+        sd = float(np.std(robustness, ddof=1)) if len(robustness) > 1 else float("nan")
+        families = [mean(s.families[n] for s in own) for n in names]
+        overall, distance = mean(s.robustness for s in own), mean(s.distance for s in own)
+        cells = " ".join(f"{value:6.1f}" for value in families)
+        covered, valid = mean(s.coverage for s in own), mean(s.base_validity for s in own)
+        print(f"{method:14} {covered:6.1f} {valid:6.1f} {overall:7.1f} {sd:4.1f}  {cells}  {distance:.3f}")
+        wanted = REFERENCE["results"].get(name, {}).get(method)
+        if wanted is None or arguments.protocol != "paper" or len(own) < len(BASE_SEEDS) or arguments.requests:
+            continue
+        cells = " ".join(f"{wanted['families'][n]:6.1f}" for n in names)
+        allowed = 4.0 if method == "apas" else 1.0 if method in DETERMINISTIC else 2.0
+        off = max(abs(a - wanted["families"][n]) for a, n in zip(families, names, strict=True))
+        far = abs(distance / wanted["distance"] - 1)
+        fine = abs(overall - wanted["robustness"]) <= allowed and far <= 0.03
+        verdict = "agrees" if fine and off <= allowed else "agrees over all" if fine else "DIFFERS"
+        print(
+            f"  reference    {wanted['coverage']:6.1f} {wanted['base_validity']:6.1f} {wanted['robustness']:7.1f} "
+            f"{wanted['robustness_sd']:4.1f}  {cells}  {wanted['distance']:.3f}  {verdict} "
+            f"(largest family difference {off:.1f}, distance {100 * far:.1f} %)",
+            flush=True,
+        )
+
+
+def mean(values: Any) -> float:
+    """Mean of those that are defined, NaN if none is."""
+    defined = [value for value in values if value is not None]
+    return float(np.mean(defined)) if defined else float("nan")
+
+
+if __name__ == "__main__":
+    main()
