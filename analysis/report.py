@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from rich.console import Console
 
-from analysis import cfe_tables, cfe_views, geco_tables, geco_views, model_tables, ranking, render, significance
+from analysis import (
+    cfe_tables,
+    cfe_views,
+    geco_tables,
+    geco_views,
+    model_tables,
+    overlap,
+    ranking,
+    render,
+    significance,
+)
 from analysis.load import AXES, Frames, LedgerLike, load, records
 from analysis.publish import publish
 from analysis.views import View
@@ -30,6 +40,7 @@ CONTENTS = {
     "families.csv": "robustness by data set, method and change family over base models",
     "families_by_seed.csv": "the same for each base model, with all counts",
     "family_ranks.csv": "rank of each method within each change family, and how far the ranks agree",
+    "family_overlap.csv": "which share of the counterfactuals broken by one of two change families is broken by both",
     "base_models.csv": "accuracy of the base models and how many rows they reject",
     "change_families.csv": "how far the changed models of each family are from their base models",
     "tables.md": "the tables of this page in Markdown",
@@ -77,6 +88,7 @@ class Tables:
             "families.csv": self.families,
             "families_by_seed.csv": cfe_tables.pairs_by_family(self.frames.validity),
             "family_ranks.csv": ranking.rank_table(self.families),
+            "family_overlap.csv": overlap.family_overlap(self.frames.validity),
             "base_models.csv": model_tables.base_models(self.frames.models),
             "change_families.csv": model_tables.descriptor_table(self.frames.models),
         }
