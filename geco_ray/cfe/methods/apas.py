@@ -170,10 +170,8 @@ class Apas:
         """The accepted point, or a closer one that is accepted too; ``None`` if the closer one is rejected."""
         if self._options.proof == "none":
             return point
-        from geco_ray.cfe.mce_proof import prove
-
         budget = self._options.proof_nodes - request.nodes if self._options.proof == "budget" else None
-        result = prove(self._net, request.walk.around, margin + MARGIN_SLACK, point, budget)
+        result = prove_request(self._task, request.walk.around.factual, margin, point, budget)
         request.nodes += result.nodes
         request.proof, request.improved = result, request.improved or result.improved
         if result.improved and not self._accepts(result.point):
@@ -217,6 +215,32 @@ class Apas:
             "dropped_by_30s_cap": dropped,
             "dropped_by_30s_cap_unknown": unknown,
         }
+
+
+def prove_request(
+    task: GenerationTask,
+    factual: NDArray[np.float64],
+    margin: float,
+    incumbent: NDArray[np.float64],
+    nodes: int | None,
+    lower_bound: float = 0.0,
+) -> ProofResult:
+    """Prove that ``incumbent`` is the closest point to ``factual`` (both (d,)) with ``margin``, or find a closer one.
+
+    Depends on its arguments only, so proofs of stored answers can run anywhere and be taken up again with the
+    ``lower_bound`` of an earlier one. A closer point still has to pass the acceptance test of APΔS.
+
+    Args:
+        margin: the accepted margin of the request, as its column has it.
+        nodes: budget of branch-and-bound nodes; ``None`` has no end.
+    """
+    from geco_ray.cfe.mce_bounds import Neighbourhood
+    from geco_ray.cfe.mce_proof import prove
+    from geco_ray.cfe.relu_net import ReluNet
+
+    around = Neighbourhood.of(factual, task.lower, task.upper)
+    net = ReluNet.from_mlp(task.model)
+    return prove(net, around, margin + MARGIN_SLACK, incumbent, nodes, lower_bound=lower_bound)
 
 
 def _calibrated(key: BaseKey, task: GenerationTask) -> float:
