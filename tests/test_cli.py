@@ -206,10 +206,13 @@ def test_a_run_folder_that_cannot_be_is_code_5(tmp_path: Path) -> None:
 # --- a small real run ---
 
 
-def test_a_tiny_grid_runs_is_shown_and_is_found_done_from_another_folder(tmp_path: Path) -> None:
+def test_a_tiny_grid_runs_is_shown_and_is_found_done_from_another_folder(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     (tmp_path / "tiny.yaml").write_text(TINY)
     away = tmp_path / "away"
     away.mkdir()
+    blocked = tmp_path_factory.mktemp("blocked")
     done = command("tiny.yaml", "--executor", "inline", "--root", "results/one", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert {row["stage"]: row["left"] for row in json.loads(done.stdout)["stages"]} == {
@@ -220,7 +223,9 @@ def test_a_tiny_grid_runs_is_shown_and_is_found_done_from_another_folder(tmp_pat
 
     status = command("status", "../tiny.yaml", "--root", "../results/one", "--json", cwd=away)
     assert sum(row["left"] for row in json.loads(status.stdout)["stages"]) == 0
-    again = command("../tiny.yaml", "--root", str(tmp_path / "results" / "one"), cwd=away)
+    for name in ("ray", "torch"):
+        (blocked / f"{name}.py").write_text("raise ImportError('not needed here')")
+    again = command("../tiny.yaml", "--root", str(tmp_path / "results" / "one"), cwd=away, PYTHONPATH=str(blocked))
     assert again.returncode == 0, again.stderr
     assert "KD-tree" in again.stdout
     assert again.stderr == ""
