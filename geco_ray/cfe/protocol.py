@@ -23,6 +23,9 @@ class Switches:
         wachter_bce_per_feature: count Wachter's cross-entropy d times, as a broadcast over the d distances
             does.
         lime_centre: what LIME's sample is drawn around.
+        lime_tuning_replays_release: tune ROAR-LIME on the draws of the released code, whose one stream of the
+            base seed runs through all subjects; the selection hangs on them. Otherwise each subject has its
+            own stream, as every request has under both protocols.
         rbr_exact_gradient: take the exact derivative of RBR's pessimistic loss, not the coded one, whose
             first component has a wrong sign in its last term.
         robx_shared_stream: RobX restarts the stream of the base seed for every request, so all see one noise.
@@ -35,6 +38,7 @@ class Switches:
 
     wachter_bce_per_feature: bool
     lime_centre: Literal["training_mean", "factual"]
+    lime_tuning_replays_release: bool
     rbr_exact_gradient: bool
     robx_shared_stream: bool
     robx_noise_per_step: bool
@@ -47,6 +51,7 @@ PROTOCOLS = MappingProxyType(
         "paper": Switches(
             wachter_bce_per_feature=True,
             lime_centre="training_mean",
+            lime_tuning_replays_release=True,
             rbr_exact_gradient=False,
             robx_shared_stream=True,
             robx_noise_per_step=True,
@@ -56,6 +61,7 @@ PROTOCOLS = MappingProxyType(
         "corrected": Switches(
             wachter_bce_per_feature=False,
             lime_centre="factual",
+            lime_tuning_replays_release=False,
             rbr_exact_gradient=True,
             robx_shared_stream=False,
             robx_noise_per_step=False,

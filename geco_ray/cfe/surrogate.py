@@ -18,7 +18,7 @@ from torch.nn import functional
 
 _WARM_ROWS = 2000
 _MAX_NEWTON = 50
-_TOLERANCE = 1e-8
+_TOLERANCE = 1e-6  # the last step; what is left after it is of the order of its square
 _DECIMALS = 4
 
 

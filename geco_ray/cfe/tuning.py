@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
+from dataclasses import asdict, dataclass, fields
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geco_ray.cfe.methods.base import METHODS, GenerationTask
+from geco_ray.cfe.protocol import switches
 
 RECORD = Path(__file__).with_name("tuned.json")
 
@@ -83,12 +84,39 @@ def tune(
     entry, candidates = METHODS.get(method), []
     ids = range(len(subjects))
     for point in grid if grid is not None else GRIDS[entry.name]:
-        prepared = entry.target(task, entry.parse_options(dict(point)))
-        table = generate(prepared, task, subjects, ids, ids)
+        own = _streams_of_tuning(task)
+        table = generate(entry.target(own, entry.parse_options(dict(point))), own, subjects, ids, ids)
         distances = [x for x in table["distance"].to_pylist() if x is not None]
         share = len(distances) / len(subjects) if len(subjects) else 0.0
         candidates.append(Candidate(dict(point), share, float(np.mean(distances)) if distances else None))
     return Tuning(select(candidates).options, len(subjects), tuple(candidates))
+
+
+class _Replay(GenerationTask):
+    """The task on one stream of the base seed that runs through the subjects in their order, as LIME's own
+    does.
+    """
+
+    @cached_property
+    def _run_long(self) -> np.random.RandomState:
+        return np.random.RandomState(self.base_seed % 2**32)
+
+    def stream(self, method: str, factual_id: int) -> Any:
+        """The shared stream, wherever it is."""
+        return self._run_long
+
+
+class _Own(GenerationTask):
+    """The task with streams that no request of the benchmark has."""
+
+    def stream(self, method: str, factual_id: int) -> np.random.Generator:
+        """The stream of one tuning subject."""
+        return super().stream(f"{method} tuning", factual_id)
+
+
+def _streams_of_tuning(task: GenerationTask) -> GenerationTask:
+    kind = _Replay if switches(task.protocol).lime_tuning_replays_release else _Own
+    return kind(**{field.name: getattr(task, field.name) for field in fields(task)})
 
 
 def tuned(method: str, protocol: str, dataset: str) -> dict[str, float]:
