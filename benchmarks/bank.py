@@ -1,10 +1,12 @@
+# ruff: noqa: E402  (threads and kernels are chosen before NumPy and torch are imported)
 """The bank of one base model, stacked against one by one: same jobs, same stopping rule, one thread each, one run.
 
     python benchmarks/bank.py breast_cancer diabetes --data-dir DATA
     python benchmarks/bank.py wine_quality heloc --data-dir DATA --every 5
 
 CPU seconds (of this process) decide the ratio, since the machine may be shared; wall seconds stand beside them.
-``--every 5`` trains every fifth variant of a family one by one and scales its time by 5.
+Set OPENBLAS_CORETYPE=Haswell to see the stacked trainer without AVX-512. ``--every 5`` trains every fifth variant of a
+family one by one and scales its time by 5.
 """
 
 from __future__ import annotations
@@ -19,6 +21,10 @@ from typing import TypeVar
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch and NumPy start their threads
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from geco_ray.blas import choose_kernels
+
+KERNELS = choose_kernels() or os.environ.get("OPENBLAS_CORETYPE", "OpenBLAS' own choice")
 
 import numpy as np
 import torch
@@ -133,6 +139,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="train every n-th variant one by one")
     given = parser.parse_args()
     torch.set_num_threads(1)
+    print(f"torch {torch.__version__}, NumPy {np.__version__} with kernels: {KERNELS}; one thread")
     spent = [compare(name, given.data_dir, given.every) for name in given.datasets]
     print(f"five base models of these data sets: {5 * sum(spent) / 60:.1f} CPU minutes with banks and ensembles")
 
