@@ -201,6 +201,7 @@ def check(
 ) -> None:
     """Read every file of a run folder and compare it with its checksum."""
     from geco_ray.expand import STAGES
+    from geco_ray.runtime.lease import lease
 
     ledger = Ledger(root)
     whole, wrong = 0, []
@@ -213,8 +214,9 @@ def check(
             else:
                 whole += 1
         wrong += [{"stage": stage, "id": cell_id, "problem": problem} for cell_id, problem in problems.items()]
-        if repair:
-            ledger.quarantine(stage, problems)
+        if repair and problems:
+            with lease(ledger.storage):
+                ledger.quarantine(stage, problems)
     if as_json:
         out.print_json(json.dumps({"whole": whole, "damaged": wrong}))
     else:

@@ -38,7 +38,9 @@ SCHEMA = 1
 
 
 class DamagedCell(GecoRayError):
-    """A file of a finished cell is missing or differs from its checksum."""
+    """A file of a finished cell is missing or differs from its checksum; ``cell`` is its stage and id, if known."""
+
+    cell: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -185,10 +187,12 @@ class Ledger:
         expected = record.files.get(suffix, {}).get("sha256")
         actual = hashlib.sha256(data).hexdigest()
         if actual != expected:
-            raise DamagedCell(
+            damaged = DamagedCell(
                 f"{self.root}/{path}: damaged (found SHA-256 {actual}, expected {expected}). "
                 "`geco-ray check --repair` sets it aside; then run the same command again."
             )
+            damaged.cell = (record.stage, record.id)
+            raise damaged
         return data
 
     # --- writing ---

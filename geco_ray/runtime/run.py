@@ -235,20 +235,19 @@ def run_plan(plan: Plan, cells: list[Cell], settings: RunSettings, console: Cons
     # One thread everywhere: sums in another order would give other bytes inline than on Ray, or on another machine.
     place = Workplace(ledger.root, settings.data_dir, settings.device, threads=1)
     try:
-        _run_waves(plan, cells, left, settings, console, ledger, place)
+        _run_waves(cells, settings, console, ledger, place)
     except KeyboardInterrupt as stopped:
         number = stopped.number if isinstance(stopped, _Stop) else signal.SIGINT
         raise Interrupted(number, make_plan(cells, ledger, settings.pack).left) from None
     return make_plan(cells, ledger, settings.pack)
 
 
-def _run_waves(
-    plan: Plan, cells: list[Cell], left: set[str], settings: RunSettings, console: Console, ledger: Ledger,
-    place: Workplace,
-) -> None:  # fmt: skip
+def _run_waves(cells: list[Cell], settings: RunSettings, console: Console, ledger: Ledger, place: Workplace) -> None:
     with contextlib.ExitStack() as stack:
         stack.enter_context(_stop_on_signals())
         stack.enter_context(lease(ledger.storage))
+        plan = make_plan(cells, ledger, settings.pack)  # anew: another driver may have worked here until now
+        left = {cell.id for planned in plan.stages for cell in planned.left}
         for stage, damaged in plan.damaged().items():
             ledger.quarantine(stage, damaged)
         progress = stack.enter_context(RunProgress(len(left), console, quiet=settings.quiet))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from geco_ray.cells import Cell
 from geco_ray.errors import StorageError, UserError
-from geco_ray.ledger import Ledger
+from geco_ray.ledger import DamagedCell, Ledger
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -184,6 +184,9 @@ def _compute(
 
 
 def _fail(cell: Cell, error: Exception, ledger: Ledger, seconds: float) -> Outcome:
+    if isinstance(error, DamagedCell) and error.cell is not None:
+        stage, damaged = error.cell
+        ledger.quarantine(stage, [damaged])  # found only on reading; the next run repeats it and what hangs on it
     ledger.fail(cell, error)
     return Outcome(cell.id, cell.title, seconds, f"{type(error).__name__}: {error}")
 
