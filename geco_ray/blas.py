@@ -1,4 +1,4 @@
-"""Which matrix kernels NumPy's BLAS takes, decided before NumPy is imported.
+"""Which matrix kernels NumPy's BLAS takes, decided before NumPy is imported, and on how many threads.
 
 OpenBLAS, which NumPy's wheels carry, does not know every AMD processor and falls back to AVX2 kernels where AVX-512
 ones would be about twice as fast on our small matrices. It reads ``OPENBLAS_CORETYPE`` once, when it is loaded.
@@ -6,9 +6,12 @@ ones would be about twice as fast on our small matrices. It reads ``OPENBLAS_COR
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 VARIABLE = "OPENBLAS_CORETYPE"
 NEEDED = {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"}  # what the SKYLAKEX kernels use
@@ -41,3 +44,16 @@ def choose_kernels() -> str | None:
     if kernels:
         os.environ[VARIABLE] = kernels
     return kernels
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Keep NumPy's BLAS to one thread: our matrices are small, and sums must not depend on a machine's cores."""
+    limited: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
+    return limited
+
+
+@functools.cache
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # comes with scikit-learn
+
+    return ThreadpoolController()

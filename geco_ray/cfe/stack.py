@@ -13,15 +13,14 @@ have left.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
+from geco_ray.blas import one_blas_thread
 from geco_ray.cfe.classifier import Mlp
 from geco_ray.cfe.stack_data import flatten, gather, layer_shapes, layers, unflatten
 from geco_ray.cfe.stack_optimizer import StackedOptimizer
@@ -29,6 +28,7 @@ from geco_ray.cfe.training import EarlyStopping, Pool, Trained, TrainingJob, com
 
 CPU_ROWS, CPU_BLOCK = 512, 4096  # rows per tile; models x rows per block: 1.6 MB of activations at 32-32
 CUDA_ROWS, CUDA_BLOCK = 16384, 1 << 20
+NUMPY_ON_CPU = True  # off, the CPU goes the GPU's way
 
 
 Product = Callable[..., Any]
@@ -92,7 +92,8 @@ class Stack:
     def __init__(self, jobs: Sequence[TrainingJob], pool: Pool, device: torch.device | str) -> None:
         self.device = torch.device(device)
         self.alive, self.steps = len(jobs), 0
-        self.product: Product = np.matmul if self.device.type == "cpu" else torch.bmm
+        self.numpy = NUMPY_ON_CPU and self.device.type == "cpu"
+        self.product: Product = np.matmul if self.numpy else torch.bmm
         widths = common_widths(jobs[0].initial.hidden)
         self.shapes = layer_shapes(jobs[0].initial.inputs, widths)
         flat = np.stack([flatten(job.initial, self.shapes) for job in jobs])
@@ -192,7 +193,7 @@ class Stack:
         )
 
     def _operands(self, tensors: Iterable[torch.Tensor]) -> list[Operand]:
-        return [tensor.numpy() if self.device.type == "cpu" else tensor for tensor in tensors]
+        return [tensor.numpy() if self.numpy else tensor for tensor in tensors]
 
     def _back(self, models: slice, rows: slice) -> Back:
         k, r = models.stop - models.start, rows.stop - rows.start
@@ -290,16 +291,3 @@ def _train(stack: Stack, jobs: Sequence[TrainingJob]) -> list[Trained]:
             return [results[index] for index in range(len(jobs))]
         if finished:
             stack.plan()
-
-
-def one_blas_thread() -> AbstractContextManager[object]:
-    """Keep NumPy's BLAS to one thread: the matrices are small, and sums must not depend on a machine's cores."""
-    limited: AbstractContextManager[object] = _blas().limit(limits=1, user_api="blas")
-    return limited
-
-
-@functools.cache
-def _blas() -> Any:
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # comes with scikit-learn
-
-    return ThreadpoolController()

@@ -114,6 +114,25 @@ def test_row_tiles_blocks_and_caps_change_nothing(data: Dataset, pool: Pool, mon
         )
 
 
+def test_the_gpus_way_of_multiplying_on_the_cpu(data: Dataset, pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    import geco_ray.cfe.stack as stack
+
+    jobs = mixed_jobs(data, TrainingSettings(epochs=30))
+    ours = train_stacked(jobs, pool)
+    monkeypatch.setattr(stack, "NUMPY_ON_CPU", False)
+    monkeypatch.setattr(stack, "CPU_ROWS", 100)
+    for one, other in zip(ours, train_stacked(jobs, pool), strict=True):
+        np.testing.assert_allclose(one.model.probability(data.test.x), other.model.probability(data.test.x), atol=1e-5)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
+def test_a_stack_on_the_gpu(data: Dataset, pool: Pool) -> None:
+    jobs = mixed_jobs(data, TrainingSettings(epochs=30))
+    pairs = zip(train_stacked(jobs, pool), train_stacked(jobs, pool, "cuda"), strict=True)
+    for one, other in pairs:
+        np.testing.assert_allclose(one.model.probability(data.test.x), other.model.probability(data.test.x), atol=1e-4)
+
+
 def test_bits_do_not_depend_on_the_company(data: Dataset, pool: Pool) -> None:
     jobs = mixed_jobs(data, TrainingSettings(epochs=25))
     together = [result.model.digest() for result in train_stacked(jobs, pool)]
