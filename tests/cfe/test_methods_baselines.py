@@ -29,6 +29,9 @@ def test_kdtree_is_the_nearest_row_that_is_predicted_favourable(
         assert np.array_equal(answer.point, toy_task.train_x[np.argmin(gaps)])
 
 
+FIXED = {"trade_off": 1.0, "learning_rate": 0.01, "max_steps": 400}
+
+
 def reference_wachter(task: GenerationTask, factual: np.ndarray, weight: float, cap: int) -> tuple[np.ndarray, int]:
     """Wachter by torch's own autograd and optimiser, one request."""
     import torch
@@ -54,9 +57,7 @@ def test_wachter_follows_autograd(
     protocol: str, weight: float, toy_task: GenerationTask, toy_factuals: np.ndarray
 ) -> None:
     task = replace(toy_task, protocol=protocol)
-    for factual, answer in zip(
-        toy_factuals[:8], answers("wachter", task, toy_factuals[:8], max_steps=400), strict=True
-    ):
+    for factual, answer in zip(toy_factuals[:8], answers("wachter", task, toy_factuals[:8], **FIXED), strict=True):
         point, steps = reference_wachter(task, factual, weight, 400)
         assert answer.columns["steps"] == steps
         assert answer.columns["budget_hit"] == (steps == 400)
