@@ -20,6 +20,17 @@ METRICS = {
     "end_to_end": "End-to-end robustness %",
 }
 
+NARROW_FAMILIES = {
+    "architecture": "Arch.",
+    "bootstrap": "Boot.",
+    "seed": "Seed",
+    "training_config": "Config",
+    "label_update": "Label",
+    "deletion": "Delet.",
+    "data_addition": "Addit.",
+    "bounded_parameter": "Perturb.",
+}
+
 SHARED_DRAWS = (
     "The paper's seeds are consecutive, so variants of different base models share random draws (the rows 'distinct "
     "draws' count them); standard deviations and intervals over base models are too small by that."
@@ -31,16 +42,20 @@ def table_6_views(table: pd.DataFrame) -> list[View]:
     if table.empty:
         return []
     views = []
-    header = ("Method", *METRICS.values(), "Distance", "Requests")
+    header = ("Method", *METRICS.values(), "Distance")
     for (dataset, protocol, seeding), part in _parts(with_labels(table)):
         by_label = {row.method_label: row for row in lines(part)}
         rows = tuple(
             _table_6_row(by_label[label]) for label in ordered(part, "counterfactual", "method", "method_label")
         )
         seeds = counted(part["seeds"], "base model", "base models")
-        name = f"Counterfactuals: {title('dataset', dataset)}, protocol {protocol}, seeding {seeding}, {seeds}"
+        requests = counted(part["requests"], "request", "requests")
+        name = (
+            f"Counterfactuals: {title('dataset', dataset)}, protocol {protocol}, seeding {seeding}, {seeds}, {requests}"
+        )
         key = f"table_6_{dataset}_{protocol}_{seeding}"
-        views.append(View(key, name, header, rows, table_6_findings(part), tuple(_table_6_notes(part))))
+        notes = tuple(_table_6_notes(part))
+        views.append(View(key, name, header, rows, table_6_findings(part), notes, narrow=header))
     return views
 
 
@@ -48,7 +63,7 @@ def _table_6_row(row: Any) -> tuple[str, ...]:
     usual = int(row.seeds)
     rates = (_percent(getattr(row, m), getattr(row, f"{m}_sd"), getattr(row, f"{m}_n"), usual) for m in METRICS)
     distance = spread(row.distance, row.distance_sd, row.distance_n, 3, usual)
-    return (row.method_label, *rates, distance, f"{int(row.requests):,}")
+    return (row.method_label, *rates, distance)
 
 
 def family_views(table: pd.DataFrame) -> list[View]:
@@ -81,6 +96,7 @@ def family_views(table: pd.DataFrame) -> list[View]:
                 findings,
                 _family_notes(part),
                 footer,
+                ("Method", *(NARROW_FAMILIES.get(family, title("family", family)) for family in families)),
             )
         )
     return views

@@ -17,13 +17,16 @@ from analysis.views import View
 def to_rich(view: View) -> RenderableType:
     """The view for a terminal: a ruled table with its findings below."""
     table = Table(title=view.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for position, name in enumerate(view.header):
+    if view.narrow:
+        table.padding = (0, 1, 0, 0)
+    for position, name in enumerate(view.narrow or view.header):
         width = max(map(len, name.split()), default=1)
         table.add_column(name, justify="right" if position else "left", min_width=width)
     body = len(view.rows) - view.footer
     for position, row in enumerate(view.rows):
         style = "dim" if position >= body else ""
-        table.add_row(*(Text(cell) for cell in row), style=style, end_section=position == body - 1 and view.footer > 0)
+        cells = (Text(cell.replace(" ± ", "±") if view.narrow else cell) for cell in row)
+        table.add_row(*cells, style=style, end_section=position == body - 1 and view.footer > 0)
     return Group(table, *(Text(finding) for finding in view.findings), Text(""))
 
 

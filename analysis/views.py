@@ -22,7 +22,10 @@ _OF_THE_MODEL = ("paradigm_options", "encoder_fingerprint")  # the other setting
 
 @dataclass(frozen=True)
 class View:
-    """A table to show: ``key`` names it in files and links; the first column is a label, the others are numbers."""
+    """A table to show: ``key`` names it in files and links; the first column is a label, the others are numbers.
+
+    ``narrow`` is a shorter header for terminals, where the whole table should fit into eighty columns.
+    """
 
     key: str
     title: str
@@ -31,6 +34,7 @@ class View:
     findings: tuple[str, ...] = ()  # what the numbers say, in plain sentences
     notes: tuple[str, ...] = ()  # how they are made
     footer: int = 0  # how many of the last rows describe the columns (chance, seeds, ...)
+    narrow: tuple[str, ...] = ()
 
 
 def number(value: Any, digits: int) -> str:
