@@ -118,10 +118,9 @@ def _draw_rows(part: pd.DataFrame, families: Sequence[str]) -> list[tuple[str, .
     rows = [("variants per base model", *variants)]
     if known["draws"].notna().any():
         draws = (
-            f"{number(known.loc[family, 'draws'], 0)} of {number(known.loc[family, 'models'], 0)}"
-            for family in families
+            f"{number(known.loc[family, 'draws'], 0)}/{number(known.loc[family, 'models'], 0)}" for family in families
         )
-        rows.append(("distinct draws of all variants", *draws))
+        rows.append(("distinct draws / all variants", *draws))
     return rows
 
 

@@ -20,7 +20,8 @@ def to_rich(view: View) -> RenderableType:
     if view.narrow:
         table.padding = (0, 1, 0, 0)
     for position, name in enumerate(view.narrow or view.header):
-        width = max(map(len, name.split()), default=1)
+        texts = [name] if position else [name, *(row[0] for row in view.rows)]
+        width = max((len(word) for text in texts for word in text.split()), default=1)
         table.add_column(name, justify="right" if position else "left", min_width=width)
     body = len(view.rows) - view.footer
     for position, row in enumerate(view.rows):

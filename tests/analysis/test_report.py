@@ -63,7 +63,7 @@ def test_both_tables_are_printed(full_ledger: Any) -> None:
     text = shown(full_ledger)
     assert "Integrated Gradients" in text
     assert "RobX robust-first" in text
-    assert "29 of 125" in text
+    assert "29/125" in text
 
 
 def test_an_empty_ledger_says_so(empty_ledger: Any, tmp_path: Path) -> None:
