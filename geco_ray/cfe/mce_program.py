@@ -63,6 +63,7 @@ class Ball:
         program: see :func:`ball_program`.
         bounds: bounds of the hidden layers, first layer first.
         places: layer and unit of each open unit (k, 2).
+        columns: the column of its activation and of its binary, -1 without one (k, 2).
         slopes: their pre-activations are ``slopes @ v + offsets``, (k, columns).
         offsets: (k,).
     """
@@ -70,6 +71,7 @@ class Ball:
     program: Program
     bounds: list[Known]
     places: NDArray[np.int64]
+    columns: NDArray[np.int64]
     slopes: Floats
     offsets: Floats
 
@@ -107,10 +109,12 @@ def ball_program(
     if logit is not None:
         rows.add(output, logit - output0, INFINITY)
     places = [(depth, unit) for depth, units in enumerate(layout.units) for unit in units]
+    columns = [(layout.units[depth][unit], layout.binaries[depth].get(unit, -1)) for depth, unit in places]
     return Ball(
         _finish(rows, layout, bounds, around, (beyond, radius), None if logit is not None else (-output, -output0)),
         [(layer.low, layer.high) for layer in bounds[:-1]],
         np.array(places, dtype=np.int64).reshape(-1, 2),
+        np.array(columns, dtype=np.int64).reshape(-1, 2),
         np.concatenate(open_slopes),
         np.concatenate(open_offsets),
     )

@@ -13,6 +13,7 @@ import numpy as np
 
 from geco_ray.cfe.mce import Candidate, Walk
 from geco_ray.cfe.mce_bounds import Known, Neighbourhood, nearest_possible
+from geco_ray.cfe.mce_cuts import strengthen
 from geco_ray.cfe.mce_program import ball_program
 from geco_ray.cfe.mce_tighten import tighten
 from geco_ray.cfe.relu_net import Floats, ReluNet
@@ -85,6 +86,7 @@ def prove(
             continue
         known = tight.known
         ball = ball_program(net, around, radius, logit=logit, beyond=bound - around.offset, known=known)
+        ball = strengthen(ball, radius, 2 * len(around.origin))
         left = None if nodes is None else nodes - spent
         result = solve_mip(ball.program, nodes=left, gap=TOLERANCE / 10, first_only=stop_early)
         spent += max(1, result.nodes)

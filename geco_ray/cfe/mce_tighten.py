@@ -15,6 +15,7 @@ import highspy
 import numpy as np
 
 from geco_ray.cfe.mce_bounds import Known, Neighbourhood
+from geco_ray.cfe.mce_cuts import strengthen
 from geco_ray.cfe.mce_program import Ball, ball_program
 from geco_ray.cfe.relu_net import Floats, ReluNet
 from geco_ray.cfe.solver import load, quiet_solver
@@ -49,6 +50,7 @@ def tighten(
     bounds, programs = list(known), 0
     for _ in range(rounds):
         ball = ball_program(net, around, radius, logit=logit, beyond=beyond, known=bounds)
+        ball = strengthen(ball, radius, 2 * len(around.origin))
         solver = _relaxed(ball)
         solver.run()
         programs += 1

@@ -87,6 +87,21 @@ def load(solver: Any, program: Program) -> None:
     )
 
 
+def add_rows(solver: Any, lines: Floats, sides: Floats) -> None:
+    """Add the rows ``lines @ v <= sides`` to the solver's model and keep its basis."""
+    row_of, index = np.nonzero(lines)
+    start = np.concatenate([[0], np.cumsum(np.bincount(row_of, minlength=len(lines)))])[:-1]
+    solver.addRows(
+        len(lines),
+        np.full(len(lines), -INFINITY),
+        sides,
+        len(index),
+        start.astype(np.int32),
+        index.astype(np.int32),
+        lines[row_of, index],
+    )
+
+
 def solve_mip(program: Program, *, nodes: int | None = None, gap: float = 1e-6, first_only: bool = False) -> MipResult:
     """Solve to a relative gap of ``gap``, or until ``nodes`` nodes are spent (``None``: no limit).
 

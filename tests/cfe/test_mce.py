@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy.optimize import LinearConstraint, milp
 
 from geco_ray.cfe.mce import Walk
 from geco_ray.cfe.mce_bounds import Neighbourhood, nearest_possible, network_bounds
+from geco_ray.cfe.mce_cuts import strengthen
 from geco_ray.cfe.mce_program import ball_program
 from geco_ray.cfe.mce_proof import TOLERANCE, prove
 from geco_ray.cfe.mce_reach import highest_logit
@@ -223,6 +225,32 @@ def test_tightened_bounds_keep_every_point_of_interest() -> None:
         for layers in (tight.known, [(layer.low, layer.high) for layer in loose])
     ]
     assert widths[0] < 0.95 * widths[1], "it must pay"
+
+
+@pytest.mark.parametrize("widths", [(6, 12, 1), (6, 12, 12, 1)])
+def test_program_and_cuts_hold_at_every_point_of_the_ball(widths: tuple[int, ...]) -> None:
+    """Each row is satisfied by the network's own activations and signs, and the cuts lift the relaxed bound."""
+    rng = np.random.default_rng(10)
+    net, d = random_net(rng, widths), widths[0]
+    around = Neighbourhood.of(rng.normal(size=d), np.full(d, -0.8), np.full(d, 0.8))
+    radius, points = 2.5, ball_points(rng, around, 2.5, 400)
+    logit = float(np.quantile(net.logit(points), 0.95))
+    plain = ball_program(net, around, radius, logit=logit)
+    ball = strengthen(plain, radius, 2 * d)
+    assert len(ball.program.matrix) > len(plain.program.matrix)
+    for x in points[net.logit(points) >= logit]:
+        v = np.zeros(len(ball.program.cost))
+        v[:d], v[d : 2 * d] = np.maximum(x - around.origin, 0), np.maximum(around.origin - x, 0)
+        z, starts = net.preactivations(x), np.concatenate([[0], net.splits])
+        for (depth, unit), (column, binary) in zip(ball.places, ball.columns, strict=True):
+            v[column] = max(z[starts[depth] + unit], 0.0)
+            if binary >= 0:
+                v[binary] = z[starts[depth] + unit] > 0
+        value = ball.program.matrix @ v
+        assert (ball.program.row_lower - 1e-8 <= value).all()
+        assert (value <= ball.program.row_upper + 1e-8).all()
+    relaxed = [solve_mip(replace(part.program, integer=None)).objective for part in (plain, ball)]
+    assert relaxed[1] >= relaxed[0] - 1e-9
 
 
 def test_tightening_sees_that_nothing_is_there() -> None:
