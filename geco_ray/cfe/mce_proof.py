@@ -81,9 +81,10 @@ def prove(
             break
         radius = target - around.offset
         tight = tighten(net, around, radius, logit, bound - around.offset, known)
-        bound = min(max(bound, around.offset + tight.beyond), target)
         if tight.known is None:
-            continue
+            bound = target
+            break
+        bound = min(max(bound, around.offset + tight.beyond), target)
         known = tight.known
         ball = ball_program(net, around, radius, logit=logit, beyond=bound - around.offset, known=known)
         ball = strengthen(ball, radius, 2 * len(around.origin))
@@ -95,6 +96,9 @@ def prove(
             status = result.status
             break
         closer = _closer(walk, result.values, logit, best)
+        if closer is None and not stop_early:
+            status = "failed"
+            break
         # A solution that does not stand up in the network itself: let the solver finish without stopping at it.
         best, stop_early = closer or best, closer is not None
     gap = 1 - bound / best.distance if best.distance > 0 else 0.0

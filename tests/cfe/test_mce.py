@@ -168,6 +168,16 @@ def test_proof_replaces_a_bad_incumbent() -> None:
     assert kept.point is result.point
 
 
+def test_proofs_end_wherever_outside_the_box_the_factual_is() -> None:
+    """The distance to the box and the radius within it must add up, whatever their rounding."""
+    rng = np.random.default_rng(11)
+    for place in rng.uniform(-5.0, -1.0, size=60):
+        around = Neighbourhood.of(np.array([place, 0.1]), np.full(2, -1.0), np.full(2, 2.0))
+        result = prove(line_net(), around, 0.3, np.array([0.25, 0.1]), None)
+        assert result.status == "optimal"
+        assert result.distance == pytest.approx(0.25 - place)
+
+
 def hard_problem() -> tuple[ReluNet, Neighbourhood, float, np.ndarray]:
     rng = np.random.default_rng(6)
     net = random_net(rng, (8, 20, 20, 1))
