@@ -1,14 +1,19 @@
 """Runs a prepared method over factuals and decides what its answers are worth.
 
-Statuses: ``found`` (finite, not the factual, base model p >= 0.5), ``base_invalid`` (finite, not the factual,
-p < 0.5), ``not_found`` (nothing returned, or the factual itself), ``budget`` (a budget ended without a
-point), ``error`` (an exception, or a point that is not finite or has the wrong shape). ``found`` and
-``base_invalid`` count as generated. A method's own claim never makes a point valid.
+Statuses: ``found`` (finite, not the factual, base model p >= 0.5), ``base_invalid`` (finite, not the factual, p < 0.5),
+``not_found`` (nothing returned, or the factual itself), ``budget`` (a budget ended without a point), ``error``
+(the method says so, an exception, or a point that is not finite or has the wrong shape). ``found`` and ``base_invalid``
+count as generated. A method's own claim never makes a point valid.
+
+A method reports a failure that is a property of the request as ``Answer(None, "error", reason)``. An exception is a
+fault: one or two are kept as rows with status ``error``, but more must not look like low coverage, so they end the run
+(:data:`MOST_RAISED`), and one that speaks of the machine or the installation does so at once.
 """
 
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,8 +25,15 @@ from numpy.typing import NDArray
 from geco_ray.cfe.distance import mean_scaled_l1
 from geco_ray.cfe.methods.base import Answer, GenerationTask, Prepared, Scalar
 from geco_ray.cfe.rowwise import probabilities
+from geco_ray.errors import GecoRayError
 
 _log = logging.getLogger(__name__)
+
+MOST_RAISED = 0.05
+"""Largest share of requests that may raise; up to two always may."""
+
+Raised = list[tuple[int, Exception]]
+"""The ids of the requests that raised, with what they raised."""
 
 SCHEMA = pa.schema(
     [
@@ -81,25 +93,33 @@ def generate(
 
     Raises:
         ValueError: the arguments do not belong together.
+        RuntimeError: more requests raised than :data:`MOST_RAISED` allows; its cause is the first of their errors.
+        GecoRayError, MemoryError, ImportError, OSError, torch.OutOfMemoryError: as the method raised them.
     """
     if not len(factuals) == len(factual_ids) == len(row_ids) or batch < 1:
         raise ValueError("factuals, factual_ids and row_ids must have one length, batch must be positive")
     verdicts: list[_Verdict] = []
     seconds: list[float] = []
     sizes: list[int] = []
+    raised: Raised = []
     for first in range(0, len(factuals), batch):
         rows = np.array(factuals[first : first + batch], dtype=np.float64)
         started = time.perf_counter()
-        answers = _ask(prepared, rows, [int(i) for i in factual_ids[first : first + batch]])
+        answers = _ask(prepared, rows, [int(i) for i in factual_ids[first : first + batch]], raised)
         verdicts.append(_judge(task, rows, answers))
         seconds += [(time.perf_counter() - started) / len(rows)] * len(rows)
         sizes += [len(rows)] * len(rows)
+    if len(raised) > max(2, MOST_RAISED * len(factuals)):
+        number, error = raised[0]
+        what = f"{len(raised)} of {len(factuals)} requests raised"
+        raise RuntimeError(f"{what}; the first, request {number}: {type(error).__name__}: {error}") from error
     return _table(factuals, factual_ids, row_ids, verdicts, seconds, sizes)
 
 
-def _ask(prepared: Prepared, rows: NDArray[np.float64], ids: list[int]) -> list[Answer]:
-    """The method's answers; if a batch raises, each request is asked alone, so that one cannot fail the
-    others.
+def _ask(prepared: Prepared, rows: NDArray[np.float64], ids: list[int], raised: Raised) -> list[Answer]:
+    """The method's answers; if a batch raises, each request is asked alone, so that one cannot fail the others.
+
+    A request that raises alone is noted in ``raised``.
     """
     try:
         answers = prepared.generate(rows.copy(), list(ids))
@@ -107,10 +127,23 @@ def _ask(prepared: Prepared, rows: NDArray[np.float64], ids: list[int]) -> list[
             raise RuntimeError(f"the method gave {len(answers)} answers to {len(ids)} requests")
         return answers
     except Exception as error:
+        if _concerns_all(error):
+            raise
         if len(ids) > 1:
-            return [_ask(prepared, rows[i : i + 1], ids[i : i + 1])[0] for i in range(len(ids))]
+            return [_ask(prepared, rows[i : i + 1], ids[i : i + 1], raised)[0] for i in range(len(ids))]
         _log.warning("request %d failed", ids[0], exc_info=True)
+        raised.append((ids[0], error))
         return [Answer(None, "error", f"{type(error).__name__}: {error}"[:300])]
+
+
+def _concerns_all(error: Exception) -> bool:
+    """Whether an error speaks of the machine, the installation or the grid, and not of one request."""
+    if isinstance(error, (MemoryError, ImportError, OSError, GecoRayError)):
+        return True
+    torch = sys.modules.get("torch")  # its errors cannot come from elsewhere, so it need not be imported
+    if torch is not None and isinstance(error, torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)  # torch's for the main memory
 
 
 def _judge(task: GenerationTask, rows: NDArray[np.float64], answers: list[Answer]) -> _Verdict:

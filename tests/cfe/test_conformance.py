@@ -156,6 +156,9 @@ class TestMethod:
         if fixture == "hopeless_task":
             assert not any(row["status"] == "found" for row in rows)
         assert all(row["reason"] for row in rows if row["status"] != "found")
+        assert not any("Error:" in (row["reason"] or "") for row in rows), (
+            "expected failures are answers, not exceptions"
+        )
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

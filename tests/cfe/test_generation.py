@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+import torch
 
 from geco_ray.cfe.generation import generate
 from geco_ray.cfe.methods.base import Answer, GenerationTask
 from geco_ray.cfe.protocol import switches
-from geco_ray.errors import UserError
+from geco_ray.errors import StorageError, UserError
 
 
 class Scripted:
@@ -78,6 +79,55 @@ def test_wrong_number_of_answers_is_an_error(toy_task: GenerationTask, toy_factu
     rows = generate(Short([]), toy_task, toy_factuals[:2], range(2), range(2)).to_pylist()
     assert [row["status"] for row in rows] == ["error", "error"]
     assert "0 answers" in rows[0]["reason"]
+
+
+def ask(script: Sequence[object], task: GenerationTask, factuals: np.ndarray, batch: int = 64) -> list[str]:
+    k = len(script)
+    return generate(Scripted(script), task, factuals[:k], range(k), range(k), batch)["status"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        torch.OutOfMemoryError("CUDA out of memory"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"),
+        ImportError("no scipy"),
+        OSError("disk full"),
+        StorageError("the run folder is gone"),
+        UserError("no tuned value"),
+    ],
+)
+@pytest.mark.parametrize("batch", [1, 64])
+def test_the_machines_and_the_users_errors_are_not_a_requests(
+    error: Exception, batch: int, toy_task: GenerationTask, toy_factuals: np.ndarray
+) -> None:
+    with pytest.raises(type(error)) as caught:
+        ask([claim(toy_factuals[9]), error], toy_task, toy_factuals, batch)
+    assert caught.value is error
+
+
+def test_many_that_raise_are_a_fault_and_not_low_coverage(toy_task: GenerationTask, toy_factuals: np.ndarray) -> None:
+    first = KeyError("first")
+    script = [claim(toy_factuals[9]), first, ZeroDivisionError("second"), ValueError("third")]
+    assert ask(script[:3], toy_task, toy_factuals).count("error") == 2
+    for batch in (1, 64):
+        with pytest.raises(RuntimeError, match=r"3 of 4 requests raised; the first, request 1: KeyError") as caught:
+            ask(script, toy_task, toy_factuals, batch)
+        assert caught.value.__cause__ is first
+
+
+def test_five_in_a_hundred_may_raise(toy_task: GenerationTask, toy_factuals: np.ndarray) -> None:
+    factuals = np.repeat(toy_factuals[:1], 60, axis=0)
+    script = [ValueError("boom")] * 3 + [claim(toy_factuals[9])] * 57
+    assert ask(script, toy_task, factuals).count("error") == 3
+    with pytest.raises(RuntimeError, match="3 of 59"):
+        ask(script[:59], toy_task, factuals)
+
+
+def test_errors_that_a_method_reports_itself_stay_rows(toy_task: GenerationTask, toy_factuals: np.ndarray) -> None:
+    script = [Answer(None, "error", "LIME's sample has one class")] * 6
+    assert ask(script, toy_task, toy_factuals) == ["error"] * 6
 
 
 def test_no_factuals_give_an_empty_table(toy_task: GenerationTask) -> None:
