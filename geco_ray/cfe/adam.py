@@ -41,9 +41,7 @@ class RowAdam:
         )
 
     def keep(self, rows: torch.Tensor) -> None:
-        """Drop all rows but those with the indices ``rows``, padded again; the finished ones leave the
-        batch.
-        """
+        """Drop all rows but those with the indices ``rows``, padded again; the finished ones leave the batch."""
         self.x, self._first, self._second = (pad_rows(t[rows]) for t in (self.x, self._first, self._second))
         if self._largest is not None:
             self._largest = pad_rows(self._largest[rows])

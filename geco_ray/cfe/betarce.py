@@ -1,9 +1,8 @@
 """BetaRCE: a counterfactual that enough retrained models agree on, found by growing spheres twice.
 
-The agreement of an ensemble is a count of successes; with Jeffreys' prior its lower confidence bound is a
-quantile of a beta distribution. With the paper's 32 models, bound 0.9 and confidence 0.95, only unanimity
-passes: the bound is
-0.942 at 32 of 32 and 0.884 at 31 ("Robust to Which Model Change?", BetaRCE).
+The agreement of an ensemble is a count of successes; with Jeffreys' prior its lower confidence bound is a quantile of a
+beta distribution. With the paper's 32 models, bound 0.9 and confidence 0.95, only unanimity passes: the bound is 0.942
+at 32 of 32 and 0.884 at 31 ("Robust to Which Model Change?", BetaRCE).
 """
 
 from __future__ import annotations
@@ -29,18 +28,14 @@ _MEMBERS_AT_ONCE = 8  # most points fail early; those that can no longer pass ar
 
 
 def lower_bound(successes: int, members: int, confidence: float) -> float:
-    """Lower bound of the share of models that agree: the (1 - confidence) quantile of Beta(0.5 + s, 0.5 +
-    f).
-    """
+    """Lower bound of the share of models that agree: the (1 - confidence) quantile of Beta(0.5 + s, 0.5 + f)."""
     from scipy.stats import beta
 
     return float(beta.ppf(1 - confidence, 0.5 + successes, 0.5 + members - successes))
 
 
 def needed_successes(members: int, threshold: float, confidence: float) -> int:
-    """Fewest agreeing models whose lower bound is above ``threshold``; ``members + 1`` if even all are too
-    few.
-    """
+    """Fewest agreeing models whose lower bound is above ``threshold``; ``members + 1`` if even all are too few."""
     for successes in range(members + 1):
         if lower_bound(successes, members, confidence) > threshold:
             return successes
@@ -59,9 +54,7 @@ class Ensemble:
             self._layers.append((torch.tensor(weight, device=device), torch.tensor(bias, device=device)))
 
     def favourable(self, x: torch.Tensor, first: int, last: int) -> torch.Tensor:
-        """Whether members ``first`` to ``last`` call each row of ``x`` (m, d) favourable; bool (last - first,
-        m).
-        """
+        """Whether members ``first`` to ``last`` call each row of ``x`` (m, d) favourable; bool (last - first, m)."""
         hidden = pad_rows(x).expand(last - first, -1, -1)
         for layer, (weight, bias) in enumerate(self._layers):
             hidden = torch.baddbmm(bias[first:last], hidden if layer == 0 else hidden.relu_(), weight[first:last])
@@ -95,9 +88,7 @@ class Betarce:
         self.set_up: Mapping[str, Scalar] = {"members": len(models), "needed": self._needed}
 
     def generate(self, factuals: NDArray[np.float64], factual_ids: Sequence[int]) -> list[Answer]:
-        """Stage 1 finds a counterfactual of the base model, stage 2 starts there and asks the ensemble
-        too.
-        """
+        """Stage 1 finds a counterfactual of the base model, stage 2 starts there and asks the ensemble too."""
         options, deadline = self._options, self._task.deadline(len(factuals))
         streams = [Stream(self._task.stream("betarce", i)) for i in factual_ids]
         shells = Shells(2, options.samples, options.shell_step, options.max_start_shells)

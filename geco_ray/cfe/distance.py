@@ -1,6 +1,4 @@
-"""The distance between a factual and its counterfactual, in units of each feature's spread in the training
-data.
-"""
+"""The distance between a factual and its counterfactual, in units of each feature's spread in the training data."""
 
 from __future__ import annotations
 
@@ -26,8 +24,6 @@ def robust_scale(train_x: NDArray[np.float32]) -> NDArray[np.float64]:
 def mean_scaled_l1(
     points: NDArray[np.float64], factuals: NDArray[np.float64], scale: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """(1/d) sum_j |point_j - factual_j| / scale_j for each pair of rows; inputs (k, d) and (d,), output
-    (k,).
-    """
+    """(1/d) sum_j |point_j - factual_j| / scale_j for each pair of rows; inputs (k, d) and (d,), output (k,)."""
     difference = np.abs(np.asarray(points, dtype=np.float64) - np.asarray(factuals, dtype=np.float64))
     return np.asarray((difference / scale).mean(axis=1), dtype=np.float64)

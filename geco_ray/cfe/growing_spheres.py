@@ -1,8 +1,7 @@
 """Growing spheres: random points in ever wider shells around a centre until one is accepted.
 
-Shared by RobX (for its start) and BetaRCE (both stages). Shell i lies between the radii i * step and (i + 1)
-* step; a point is a direction of unit p-norm times a radius that is uniform between the two (so not uniform
-in volume).
+Shared by RobX (for its start) and BetaRCE (both stages). Shell i lies between the radii i * step and (i + 1) * step; a
+point is a direction of unit p-norm times a radius that is uniform between the two (so not uniform in volume).
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ _CHUNK_VALUES = 1 << 18  # numbers worked on at a time: a few megabytes
 
 @dataclass(frozen=True)
 class Shells:
-    """How to search: ``norm`` 1 or 2, ``samples`` points a shell, radii growing by ``step``, ``limit``
-    shells.
+    """How to search: ``norm`` 1 or 2, ``samples`` points a shell, radii growing by ``step``, ``limit`` shells.
 
     With ``bounds`` (lower and upper, (d,) each) every point is clipped to them before it is judged.
     """

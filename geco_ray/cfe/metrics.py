@@ -1,27 +1,28 @@
 """The counterfactual benchmark's metrics, each as a ratio of two exact counts.
 
-With Q requests, G generated (status ``found`` or ``base_invalid``), V base-valid (``found``) and a set of
-changed models (one family, or all), P = V x models pairs of which K stay favourable:
+Q requests; G of them generated (status ``found`` or ``base_invalid``); V of those base-valid (``found``); M changed models
+(of one family, or all). The V x M pairs of a base-valid counterfactual and a changed model are P; K of them stay
+favourable.
 
-==========================  ==================
-================================================================== metric                      formula
-    undefined (null) when ==========================  ==================
-    ==================================================================
-coverage                    G / Q               there are no requests
-base validity               V / G               nothing was generated
-valid share                 V / Q               there are no requests
-empirical robustness        K / P               no counterfactual is base-valid, or there are no changed
-models end-to-end robustness       K / (Q x models)    there are no requests or no changed models
-conditional survival        as K / P            only pairs whose changed model still calls the factual adverse
-certified coverage          certified / Q       there are no requests
-distance                    mean over V         no counterfactual is base-valid
-==========================  ==================
-==================================================================
+======================  =============  ================================================
+metric                  formula        null when
+======================  =============  ================================================
+coverage                G / Q          there are no requests
+base validity           V / G          nothing was generated
+valid share             V / Q          there are no requests
+empirical robustness    K / P          nothing is base-valid, or M is 0
+end-to-end robustness   K / (Q x M)    there are no requests, or M is 0
+conditional survival    K' / P'        no pair is eligible (see below)
+certified coverage      C / Q          there are no requests
+distance                mean over V    nothing is base-valid
+======================  =============  ================================================
 
-All ratios lie in [0, 1] and higher is better; a distance is at least 0 and lower is closer. End-to-end
-robustness is coverage x base validity x empirical robustness. Ratios add: pooled values are sums of counts,
-seed-level means are means of :attr:`Ratio.value`. Conditional survival and the valid share are extras, not
-the paper's.
+P' and K' count only the pairs of P and K whose changed model still calls the factual adverse; C counts the answers that
+carry their method's certificate. Conditional survival and the valid share are extras, not the paper's.
+
+All ratios lie in [0, 1] and higher is better; a distance is at least 0 and lower is closer. End-to-end robustness is
+coverage x base validity x empirical robustness. Ratios add: pooled values are sums of counts, seed-level means are means
+of :attr:`Ratio.value`.
 """
 
 from __future__ import annotations
@@ -116,9 +117,7 @@ def conditional_survival(
 
 
 def certified_coverage(certified: Sequence[bool | None]) -> Ratio:
-    """Requests whose answer carries its method's certificate, over all requests; ``None`` is no
-    certificate.
-    """
+    """Requests whose answer carries its method's certificate, over all requests; ``None`` is no certificate."""
     return Ratio(sum(bool(c) for c in certified), len(certified))
 
 

@@ -1,9 +1,8 @@
 """Where the authors' code errs or surprises, as named switches that the two protocols set.
 
-``paper`` does what the released code of "Robust to Which Model Change?" (arXiv 2609.30918) computes;
-``corrected`` does what the method's text says. Everything that is not named here is the same under both. Both
-count steps and solver nodes where the released code looks at a clock, and both give each request its own
-random stream.
+``paper`` does what the released code of "Robust to Which Model Change?" (arXiv 2609.30918) computes; ``corrected`` does
+what the method's text says. Everything that is not named here is the same under both. Both count steps and solver nodes
+where the released code looks at a clock, and both give each request its own random stream.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ class Switches:
     """One protocol, resolved.
 
     Args:
-        wachter_bce_per_feature: count Wachter's cross-entropy d times, as a broadcast over the d distances
-            does.
+        wachter_bce_per_feature: count Wachter's cross-entropy d times, as a broadcast over the d distances does.
         lime_centre: what LIME's sample is drawn around.
         lime_tuning_replays_release: tune ROAR-LIME on the draws of the released code, whose one stream of the
             base seed runs through all subjects; the selection hangs on them. Otherwise each subject has its

@@ -1,9 +1,8 @@
 """RBR: from the boundary into the side where, in the worst case, the wanted class is the more likely one.
 
-Three parts per request: the closest boundary point on a segment to a favourable training row; a sample in a
-ball around it, split by predicted class; and a descent on the log-ratio of the other class's best case to the
-wanted class's worst case, both over Wasserstein balls around the two samples ("Robust to Which Model
-Change?", RBR).
+Three parts per request: the closest boundary point on a segment to a favourable training row; a sample in a ball around
+it, split by predicted class; and a descent on the log-ratio of the other class's best case to the wanted class's worst
+case, both over Wasserstein balls around the two samples ("Robust to Which Model Change?", RBR).
 """
 
 from __future__ import annotations
@@ -30,9 +29,7 @@ _SLOT = 32  # a request's samples fill whole vector registers, so that its sums 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The samples of one class of k requests, filled up to one width: ``x`` (k, slots, d), ``used`` (k,
-    slots).
-    """
+    """The samples of one class of k requests, filled up to one width: ``x`` (k, slots, d), ``used`` (k, slots)."""
 
     x: torch.Tensor
     used: torch.Tensor
@@ -86,8 +83,7 @@ class Rbr:
         return [answers[i] for i in range(len(factuals))]
 
     def _boundary(self, origin: torch.Tensor) -> torch.Tensor:
-        """The first favourable point, on 100 equal steps from ``origin`` (d,) to each near row, that is
-        closest in l1.
+        """The first favourable point, on 100 equal steps from ``origin`` (d,) to each near row, that is closest in l1.
 
         The nearest rows are walked to the end; the closest point on them bounds the steps on the others.
         """

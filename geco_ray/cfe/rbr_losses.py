@@ -1,9 +1,7 @@
-"""RBR's two inner problems: the most and the least favourable Gaussian around a sample, within a Wasserstein
-ball.
+"""RBR's two inner problems: the most and the least favourable Gaussian around a sample, within a Wasserstein ball.
 
-Each depends on a sample only through its distance c to the point, and has two unknowns. All are solved
-together by projected gradient steps; tensors are (requests, slots), ``used`` masks the slots that hold a
-sample.
+Each depends on a sample only through its distance c to the point, and has two unknowns. All are solved together by
+projected gradient steps; tensors are (requests, slots), ``used`` masks the slots that hold a sample.
 """
 
 from __future__ import annotations
@@ -21,8 +19,7 @@ STEP = 1 / math.sqrt(1000)
 class Setting:
     """Constants of both problems: ``features`` p, ``sigma``, ``radius`` epsilon, and the stopping rule.
 
-    A descent ends after ``patience`` steps in a row whose loss did not fall by more than ``tolerance`` below
-    the best.
+    A descent ends after ``patience`` steps in a row whose loss did not fall by more than ``tolerance`` below the best.
     """
 
     features: int
@@ -104,8 +101,7 @@ Loss = Optimistic | Pessimistic
 
 
 def minimise(loss: Loss, c: torch.Tensor, used: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The last point of each projected descent from 0 at distances ``c`` (k, slots); a request's slots stop
-    together.
+    """The last point of each projected descent from 0 at distances ``c`` (k, slots); a request's slots stop together.
 
     A row's numbers do not depend on the other rows.
     """

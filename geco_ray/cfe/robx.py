@@ -1,5 +1,4 @@
-"""RobX: move a counterfactual towards training rows whose neighbourhood the base model decides with one
-voice.
+"""RobX: move a counterfactual towards training rows whose neighbourhood the base model decides with one voice.
 
 A counterfactual must be more stable (:mod:`geco_ray.cfe.stability`) than a threshold of each base model: a
 quantile of the stability of the training rows that it calls favourable, at least 0.5. Growing spheres give
@@ -72,9 +71,7 @@ class Robx:
         self.set_up: Mapping[str, Scalar] = {"tau": self._tau, "candidates": len(self._rows)}
 
     def _threshold(self) -> float:
-        """The quantile of the favourable training rows' stability, at least 0.5; one stream, batches in row
-        order.
-        """
+        """The quantile of the favourable training rows' stability, at least 0.5; one stream, batches in row order."""
         seed = self._task.base_seed + _CALIBRATION_SEED
         if self._switches.robx_shared_stream:
             stream = np.random.default_rng(seed)
@@ -93,9 +90,7 @@ class Robx:
         return [Stream(self._task.stream("robx", i)) for i in factual_ids]
 
     def generate(self, factuals: NDArray[np.float64], factual_ids: Sequence[int]) -> list[Answer]:
-        """All requests go through the four stages in lockstep, so that those with one past share their
-        noise.
-        """
+        """All requests go through the four stages in lockstep, so that those with one past share their noise."""
         deadline = self._task.deadline(len(factuals))
         streams = self._streams(factual_ids)
         kind = Noise if self._switches.robx_noise_per_step else CommonNoise
@@ -108,9 +103,7 @@ class Robx:
     def _start(
         self, walks: list[_Walk], factuals: NDArray[np.float64], streams: list[Stream], deadline: Deadline
     ) -> None:
-        """Stages 1 and 2: growing spheres in l1 within the training range; a start that is stable is the
-        answer.
-        """
+        """Stages 1 and 2: growing spheres in l1 within the training range; a start that is stable is the answer."""
         options, net = self._options, RowNet(self._task.model, self._task.device)
         bounds = (self._task.lower, self._task.upper)
         shells = Shells(1, options.samples, options.shell_step, options.max_shells, bounds)
@@ -148,9 +141,7 @@ class Robx:
                 walk.fail(Answer(None, "not_found", "no stable training row"))
 
     def _walk(self, walks: list[_Walk], deadline: Deadline) -> None:
-        """Stage 4: one path to each stable row, in step; the first stable point, nearest row first, is the
-        answer.
-        """
+        """Stage 4: one path to each stable row, in step; the first stable point, nearest row first, is the answer."""
         pull = self._options.pull
         for step in range(1, self._options.max_steps + 1):
             active = _open(walks)

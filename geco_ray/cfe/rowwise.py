@@ -1,9 +1,8 @@
 """The base network on many rows such that a row's numbers do not depend on its neighbours.
 
-A matrix product takes other kernels for other numbers of rows, and then rounds otherwise: a request alone
-could stop one step earlier than in a batch. So rows are always padded to a multiple of :data:`TILE`; from
-there on the kernels treat every row alike (measured on CPU for all sizes up to 12,800 rows, and held by the
-tests).
+A matrix product takes other kernels for other numbers of rows, and then rounds otherwise: a request alone could stop
+one step earlier than in a batch. So rows are always padded to a multiple of :data:`TILE`; from there on the kernels
+treat every row alike (measured on CPU for all sizes up to 12,800 rows, and held by the tests).
 """
 
 from __future__ import annotations
@@ -24,17 +23,13 @@ _CHUNK = 1024 * TILE
 
 
 def pad_rows(x: torch.Tensor) -> torch.Tensor:
-    """``x`` (k, d) with zero rows added up to the next multiple of :data:`TILE`; itself if there is nothing
-    to add.
-    """
+    """``x`` (k, d) with zero rows added up to the next multiple of :data:`TILE`; itself if there is nothing to add."""
     missing = -x.shape[0] % TILE
     return functional.pad(x, (0, 0, 0, missing)) if missing else x
 
 
 def probabilities(model: Mlp, x: NDArray[np.floating]) -> NDArray[np.float32]:
-    """The model's float32 probability of each row of ``x`` (k, d), independent of the other rows; float32
-    (k,).
-    """
+    """The model's float32 probability of each row of ``x`` (k, d), independent of the other rows; float32 (k,)."""
     net = RowNet(model)
     return np.asarray(net.probability(net.tensor(x)).numpy(), dtype=np.float32)
 

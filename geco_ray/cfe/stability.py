@@ -40,16 +40,12 @@ class Stability:
         ]
 
     def project(self, generator: np.random.Generator, points: int) -> torch.Tensor:
-        """Draw the noise of ``points`` points and send it through the first layer: (points, samples,
-        width).
-        """
+        """Draw the noise of ``points`` points and send it through the first layer: (points, samples, width)."""
         noise = generator.standard_normal((points, self.samples, self.features)) * self.std
         return functional.linear(self._net.tensor(noise), self._layers[0][0])
 
     def of(self, points: NDArray[np.float64], projected: torch.Tensor) -> NDArray[np.float64]:
-        """Stability of each of ``points`` (m, d) under noise from :meth:`project`, m or 1 sets of it;
-        (m,).
-        """
+        """Stability of each of ``points`` (m, d) under noise from :meth:`project`, m or 1 sets of it; (m,)."""
         x = self._net.tensor(points)
         p = self._net.probability(x)
         first = functional.linear(x, *self._layers[0])
@@ -62,9 +58,7 @@ class Stability:
         return np.asarray((torch.where(favourable, mean, 1 - mean) - std).cpu().numpy())
 
     def _spread(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Mean and standard deviation (2, m) of the probabilities behind first-layer values (m, samples,
-        width).
-        """
+        """Mean and standard deviation (2, m) of the probabilities behind first-layer values (m, samples, width)."""
         shape, hidden = hidden.shape[:2], hidden.flatten(0, 1)
         for weight, bias in self._layers[1:]:
             hidden = functional.linear(hidden.relu_(), weight, bias)

@@ -7,8 +7,7 @@ stay in a core's cache. Validation rows ride behind the training rows, so the fo
 the one that judges the step before. Widths are filled up with units whose weights are 0: their activations and
 gradients are 0 for ever, so they change nothing. On the CPU the products are NumPy's (on views of the same memory): its
 BLAS is the quicker one on small matrices, and takes them one by one, so a network's bits do not depend on the others.
-The views a step needs are made once, and again only when models
-have left.
+The views a step needs are made once, and again only when models have left.
 """
 
 from __future__ import annotations

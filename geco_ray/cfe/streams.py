@@ -1,8 +1,7 @@
 """Random streams of requests that share what they would draw alike.
 
-Under the paper's protocol RobX restarts one stream for every request. Requests with the same past then draw
-the same numbers; they are drawn (and turned into what is needed) once. Nothing a request sees depends on who
-shares with it.
+Under the paper's protocol RobX restarts one stream for every request. Requests with the same past then draw the same
+numbers; they are drawn (and turned into what is needed) once. Nothing a request sees depends on who shares with it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """LIME's local surrogate for numeric tables: a weighted logistic regression on a Gaussian sample.
 
-What the package (0.2.0.1) computes without discretisation and feature selection, for one request at a time
-and without the package: the sample, its hard labels, the kernel weights, the regression, and the mapping of
-the rounded coefficients to input units. The regression is solved to its exact optimum instead of a solver's
-tolerance.
+What the package (0.2.0.1) computes without discretisation and feature selection, for one request at a time and without
+the package: the sample, its hard labels, the kernel weights, the regression, and the mapping of the rounded
+coefficients to input units. The regression is solved to its exact optimum instead of a solver's tolerance.
 """
 
 from __future__ import annotations
@@ -24,9 +23,7 @@ _DECIMALS = 4
 
 @dataclass(frozen=True, eq=False)
 class Surrogate:
-    """A linear model in input units, ``weights`` float64 (d,) and ``intercept``; the share of favourable
-    samples.
-    """
+    """A linear model in input units, ``weights`` float64 (d,) and ``intercept``; the share of favourable samples."""
 
     weights: NDArray[np.float64]
     intercept: float
@@ -35,9 +32,7 @@ class Surrogate:
 
 @dataclass(frozen=True, eq=False)
 class Scaler:
-    """Mean and population standard deviation of the training matrix, float64 (d,); a constant feature has
-    scale 1.
-    """
+    """Mean and population standard deviation of the training matrix, float64 (d,); a constant feature has scale 1."""
 
     mean: NDArray[np.float64]
     scale: NDArray[np.float64]
@@ -86,9 +81,7 @@ def explain(
 
 
 def kernel_weights(scaled: torch.Tensor) -> torch.Tensor:
-    """LIME's weight of each scaled row (m, d) by its distance r to row 0: sqrt(exp(-r^2 / w^2)), w = 0.75
-    sqrt(d).
-    """
+    """LIME's weight of each scaled row (m, d) by its distance r to row 0: sqrt(exp(-r^2 / w^2)), w = 0.75 sqrt(d)."""
     gap = scaled - scaled[0]
     squared = torch.einsum("md,md->m", gap, gap)
     return torch.exp(squared / (-2 * 0.5625 * scaled.shape[1]))
@@ -121,8 +114,7 @@ def _newton(
 ) -> torch.Tensor:
     """Damped Newton steps until none changes a coefficient by more than ``tolerance``.
 
-    The Hessian is summed in float32, which bends the step a little and not the optimum; the gradient is
-    float64.
+    The Hessian is summed in float32, which bends the step a little and not the optimum; the gradient is float64.
     """
     coarse = design.float()
     sign = labels.to(design.dtype) * 2 - 1

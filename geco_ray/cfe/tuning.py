@@ -1,9 +1,8 @@
 """Tuning of Wachter and ROAR-LIME: the grid, the rule, and the frozen record of what it selected.
 
-The rule ("Robust to Which Model Change?", validity first as ROAR's authors do): run every grid point on
-adverse rows of the validation part with the first base model; take the largest share of base-valid answers,
-then the smallest mean distance, then the first in the grid. No changed model is looked at. The selection is
-frozen for all base models.
+The rule ("Robust to Which Model Change?", validity first as ROAR's authors do): run every grid point on adverse rows of
+the validation part with the first base model; take the largest share of base-valid answers, then the smallest mean
+distance, then the first in the grid. No changed model is looked at. The selection is frozen for all base models.
 """
 
 from __future__ import annotations
@@ -34,9 +33,7 @@ GRIDS: Mapping[str, tuple[dict[str, float], ...]] = {"wachter": WACHTER_GRID, "r
 
 @dataclass(frozen=True)
 class Candidate:
-    """One grid point's score: the share of all subjects with a base-valid answer, and those answers' mean
-    distance.
-    """
+    """One grid point's score: the share of all subjects with a base-valid answer, and those answers' mean distance."""
 
     options: dict[str, float]
     valid_share: float
@@ -72,8 +69,7 @@ def tune(
     subjects: NDArray[np.float64],
     grid: Sequence[dict[str, float]] | None = None,
 ) -> Tuning:
-    """Score every point of the method's grid on ``subjects``, float64 (k, d), adverse rows of the validation
-    part.
+    """Score every point of the method's grid on ``subjects``, float64 (k, d), adverse rows of the validation part.
 
     Raises:
         UserError: no such method.
@@ -93,9 +89,7 @@ def tune(
 
 
 class _Replay(GenerationTask):
-    """The task on one stream of the base seed that runs through the subjects in their order, as LIME's own
-    does.
-    """
+    """The task on one stream of the base seed that runs through the subjects in their order, as LIME's own does."""
 
     @cached_property
     def _run_long(self) -> np.random.RandomState:
@@ -120,8 +114,7 @@ def _streams_of_tuning(task: GenerationTask) -> GenerationTask:
 
 
 def tuned(method: str, protocol: str, dataset: str) -> dict[str, float]:
-    """The frozen selection; for a data set that is not in the record, what most of the recorded ones
-    selected.
+    """The frozen selection; for a data set that is not in the record, what most of the recorded ones selected.
 
     Needs neither torch nor data, so that a plan can put the values into a cell's identity.
 

@@ -1,3 +1,1 @@
-"""Counterfactual methods: one file and one registration each, found by
-:data:`geco_ray.cfe.methods.base.METHODS`.
-"""
+"""Counterfactual methods: one file and one registration each, found by :data:`geco_ray.cfe.methods.base.METHODS`."""

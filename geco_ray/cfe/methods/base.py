@@ -1,9 +1,8 @@
 """What a counterfactual method gets and gives.
 
-A method registers a callable ``prepare(task, options)`` that does its set-up once (candidate sets,
-thresholds, helper models) and returns an object whose ``generate`` answers any batch of factuals. An answer
-is a claim: whether a point is a counterfactual, and whether the base model accepts it, is decided by
-:mod:`geco_ray.cfe.generation` alone.
+A method registers a callable ``prepare(task, options)`` that does its set-up once (candidate sets, thresholds, helper
+models) and returns an object whose ``generate`` answers any batch of factuals. An answer is a claim: whether a point is
+a counterfactual, and whether the base model accepts it, is decided by :mod:`geco_ray.cfe.generation` alone.
 
 Rules for a method: the target class is always 1 (favourable, p >= 0.5); inputs are never changed; no global
 random state is read or set, each request draws from :meth:`GenerationTask.stream`; a search ends by counted
@@ -125,9 +124,7 @@ class Answer:
 
 
 class Prepared(Protocol):
-    """A method ready for requests. ``set_up``: what preparing found (thresholds, set sizes), kept with the
-    run.
-    """
+    """A method ready for requests. ``set_up``: what preparing found (thresholds, set sizes), kept with the run."""
 
     @property
     def set_up(self) -> Mapping[str, Scalar]:
@@ -135,9 +132,7 @@ class Prepared(Protocol):
         ...
 
     def generate(self, factuals: NDArray[np.float64], factual_ids: Sequence[int]) -> list[Answer]:
-        """One answer per row of ``factuals``, float64 (k, d), in order. ``factual_ids`` name the random
-        streams.
-        """
+        """One answer per row of ``factuals``, float64 (k, d), in order. ``factual_ids`` name the random streams."""
         ...
 
 
@@ -147,9 +142,7 @@ METHODS: Registry[Prepare] = Registry("counterfactual method", "geco_ray.cfe.met
 
 
 class Refused:
-    """A prepared method that cannot work on this task and says so for every request (no favourable row,
-    ...).
-    """
+    """A prepared method that cannot work on this task and says so for every request (no favourable row, ...)."""
 
     def __init__(self, status: Claim, reason: str, columns: Mapping[str, Scalar] | None = None) -> None:
         self._answer = Answer(None, status, reason, dict(columns or {}))

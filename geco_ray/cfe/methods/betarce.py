@@ -32,9 +32,7 @@ class BetarceOptions(Options):
 
 @METHODS.register("betarce", title="BetaRCE", options=BetarceOptions)
 def prepare(task: GenerationTask, options: BetarceOptions) -> Prepared:
-    """Train the helper models; they share their way of sampling with the bootstrap family that is
-    evaluated.
-    """
+    """Train the helper models; they share their way of sampling with the bootstrap family that is evaluated."""
     from geco_ray.cfe.betarce import Betarce, train_helpers
 
     return Betarce(task, options, train_helpers(task, options.members))

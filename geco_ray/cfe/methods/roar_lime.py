@@ -1,6 +1,4 @@
-"""ROAR-LIME: descent to a point that stays favourable for every surrogate in a box around LIME's linear
-model.
-"""
+"""ROAR-LIME: descent to a point that stays favourable for every surrogate in a box around LIME's linear model."""
 
 from __future__ import annotations
 

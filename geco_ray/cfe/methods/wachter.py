@@ -23,9 +23,8 @@ class WachterOptions(Options):
     """Options of Wachter.
 
     Args:
-        trade_off: weight of the l1 distance to the factual; ``None``: as tuned for the data set (under
-            ``paper``
-            1.0 on all four).
+        trade_off: weight of the l1 distance to the factual; ``None``: as tuned for the data set (under ``paper`` 1.0 on
+            all four).
         learning_rate: step size of Adam (AMSGrad); ``None``: as tuned (under ``paper`` 0.01 on all four).
         max_steps: budget; at its end the current point is returned and ``budget_hit`` is set.
         margin: how far above 0.5 the probability must be for the search to stop.
@@ -38,9 +37,7 @@ class WachterOptions(Options):
 
 
 class Wachter:
-    """Minimises w BCE(f(x), 1) + trade_off |x - x0|_1, with w = d under ``paper`` and w = 1 under
-    ``corrected``.
-    """
+    """Minimises w BCE(f(x), 1) + trade_off |x - x0|_1, with w = d under ``paper`` and w = 1 under ``corrected``."""
 
     def __init__(self, task: GenerationTask, options: WachterOptions, trade_off: float, learning_rate: float) -> None:
         self._task, self._options = task, options
