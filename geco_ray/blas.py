@@ -54,6 +54,6 @@ def one_blas_thread() -> AbstractContextManager[object]:
 
 @functools.cache
 def _controller() -> Any:
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # comes with scikit-learn
+    from threadpoolctl import ThreadpoolController  # comes with scikit-learn
 
     return ThreadpoolController()

@@ -171,7 +171,7 @@ class CounterfactualCell(Cell):
 
 @dataclass(frozen=True)
 class ProofCell(Cell):
-    """A block of requests of a method that proves its answers: the unit that is resumed and computed in parallel."""
+    """Requests ``first`` to ``end`` - 1 of a method that proves its answers: resumed and computed on their own."""
 
     STAGE: ClassVar[str] = "counterfactuals"
     KIND: ClassVar[str] = "proof"
@@ -179,7 +179,8 @@ class ProofCell(Cell):
     method: str
     method_options: Options
     protocol: str
-    block: int
+    first: int
+    end: int
 
 
 @dataclass(frozen=True)

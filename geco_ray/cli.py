@@ -6,6 +6,7 @@ Exit codes: 0 every cell of the grid is done; 1 some failed or are left; 2 bad i
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -205,17 +206,14 @@ def check(
 
     ledger = Ledger(root)
     whole, wrong = 0, []
-    for stage in STAGES:
-        records, damaged = ledger.scan(stage)
-        problems = dict(damaged)
-        for record in records.values():
-            if (problem := ledger.verify(record)) is not None:
-                problems[record.id] = problem
-            else:
-                whole += 1
-        wrong += [{"stage": stage, "id": cell_id, "problem": problem} for cell_id, problem in problems.items()]
-        if repair and problems:
-            with lease(ledger.storage):
+    with lease(ledger.storage) if repair else contextlib.nullcontext():
+        for stage in STAGES:
+            records, damaged = ledger.scan(stage)
+            faults = {record.id: ledger.verify(record) for record in records.values()}
+            problems = damaged | {cell_id: fault for cell_id, fault in faults.items() if fault is not None}
+            whole += sum(fault is None for fault in faults.values())
+            wrong += [{"stage": stage, "id": cell_id, "problem": problem} for cell_id, problem in problems.items()]
+            if repair:
                 ledger.quarantine(stage, problems)
     if as_json:
         out.print_json(json.dumps({"whole": whole, "damaged": wrong}))

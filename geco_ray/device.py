@@ -46,13 +46,15 @@ def parse_device(name: str) -> str:
 
 
 def limit_threads(threads: int) -> None:
-    """Give this process ``threads`` CPU threads for torch and for the linear algebra of libraries yet to be loaded.
+    """Give this process ``threads`` CPU threads for torch and for every BLAS, loaded already or yet to be.
 
     A slot of n CPUs must not start more than n, and a sum split over another number of threads ends in other bits.
     """
     count = max(1, threads)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(count)
+    import threadpoolctl  # comes with scikit-learn
     import torch
 
     torch.set_num_threads(count)
+    threadpoolctl.threadpool_limits(count, user_api="blas")  # NumPy's is loaded by now and read no variable

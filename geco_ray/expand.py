@@ -108,7 +108,7 @@ def _expand_geco(axes: GecoAxes, text: GridText, data_dir: Path | None) -> Itera
                 paradigm_options=options,
                 seed=seed,
                 protocol=protocol,
-                encoder_source=encoder.name,
+                encoder_source=encoder.location if _is_users_folder(encoder) else encoder.name,
             )
             yield model
             for method, method_options in methods:
@@ -119,7 +119,13 @@ def _expand_geco(axes: GecoAxes, text: GridText, data_dir: Path | None) -> Itera
 
 def _encoder_name(encoder: EncoderSource) -> str:
     """The name that identifies an encoder: a local folder counts by its own name, not by where it lies."""
-    return Path(encoder.location).name if "/" in encoder.name and encoder.kind == "folder" else encoder.name
+    return Path(encoder.location).name if _is_users_folder(encoder) else encoder.name
+
+
+def _is_users_folder(encoder: EncoderSource) -> bool:
+    from geco_ray.geco.encoders import PACKAGED
+
+    return encoder.kind == "folder" and encoder.name not in PACKAGED
 
 
 def _expand_cfe(axes: CfeAxes, text: GridText, data_dir: Path | None) -> Iterator[Cell]:
@@ -165,8 +171,11 @@ def _counterfactuals(base: BaseCell, method: str, options: Options, protocol: st
 
     if getattr(options, "proof", "none") == "none":
         return CounterfactualCell(base, method, options, protocol)
-    count = -(-MAX_FACTUALS // REQUESTS_PER_PROOF_BLOCK)
-    blocks = tuple(ProofCell(base, method, options, protocol, number) for number in range(count))
+    starts = range(0, MAX_FACTUALS, REQUESTS_PER_PROOF_BLOCK)
+    blocks = tuple(
+        ProofCell(base, method, options, protocol, first, min(first + REQUESTS_PER_PROOF_BLOCK, MAX_FACTUALS))
+        for first in starts
+    )
     return ProvedCell(base, method, options, protocol, blocks)
 
 

@@ -16,17 +16,14 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import platform
-import socket
 import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geco_ray import __version__
 from geco_ray.errors import GecoRayError, UserError
+from geco_ray.provenance import provenance
 from geco_ray.storage import Storage, open_storage
 
 if TYPE_CHECKING:
@@ -217,7 +214,7 @@ class Ledger:
                 suffix: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
                 for suffix, data in contents.items()
             },
-            info=dict(info or {}) | _provenance(),
+            info=dict(info or {}) | provenance(),
         )
         commit = record.to_json()  # before anything is written: a value that JSON can't hold must not get half-way
         folder = f"cells/{cell.stage}"
@@ -267,7 +264,7 @@ class Ledger:
             "error": f"{type(error).__name__}: {error}",
             "traceback": "".join(traceback.format_exception(error)),
             "attempts": attempts + 1,
-        } | _provenance()
+        } | provenance()
         self.storage.write(path, json.dumps(entry, sort_keys=True, indent=1).encode())
 
     def quarantine(self, stage: str, cell_ids: Iterable[str]) -> None:
@@ -306,12 +303,3 @@ def _parquet_bytes(table: pa.Table) -> bytes:
     # In one chunk, or the bytes would tell in how many batches the rows were computed.
     pq.write_table(table.combine_chunks(), sink, compression="zstd")
     return sink.getvalue()
-
-
-def _provenance() -> dict[str, Any]:
-    return {
-        "geco_ray": __version__,
-        "python": platform.python_version(),
-        "host": socket.gethostname(),
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-    }

@@ -42,7 +42,7 @@ def samples() -> dict[type[Cell], Cell]:
     base = BaseCell("breast_cancer", "d" * 8, 2026, "paper")
     variants = (VariantCell(base, "seed", 0), VariantCell(base, "seed", 1))
     counterfactuals = CounterfactualCell(base, "wachter", Steps(), "paper")
-    blocks = (ProofCell(base, "apas", Steps(), "paper", 0), ProofCell(base, "apas", Steps(), "paper", 1))
+    blocks = (ProofCell(base, "apas", Steps(), "paper", 0, 10), ProofCell(base, "apas", Steps(), "paper", 10, 20))
     proved = ProvedCell(base, "apas", Steps(), "paper", blocks)
     made = [train, explain, ScoreCell(explain), base, variants[0], counterfactuals, blocks[0], proved]
     return {type(cell): cell for cell in [*made, ValidityCell(counterfactuals, "seed", variants)]}
@@ -58,7 +58,7 @@ IDENTITY = {
     BaseCell: {"dataset", "data", "base_seed", "seeding"},
     VariantCell: {"base", "family", "variant"},
     CounterfactualCell: {"base", "method", "method_options", "protocol"},
-    ProofCell: {"base", "method", "method_options", "protocol", "block"},
+    ProofCell: {"base", "method", "method_options", "protocol", "first", "end"},
     ProvedCell: {"base", "method", "method_options", "protocol", "blocks"},
     ValidityCell: {"counterfactuals", "family", "variants"},
 }  # fmt: skip
@@ -72,8 +72,8 @@ GOLDEN = {
     "BaseCell": "38e8b2b1eef14e28",
     "VariantCell": "9513b0e86082876b",
     "CounterfactualCell": "65af7eccfcf0e624",
-    "ProofCell": "0b6f7019f8fd8ef5",
-    "ProvedCell": "706e1befcfeb7005",
+    "ProofCell": "c1aac198e464b4f5",
+    "ProvedCell": "3b2d33d825cf01ea",
     "ValidityCell": "6ed155189dc83259",
 }
 

@@ -75,7 +75,9 @@ def run_held(cells: Sequence[Cell], place: Workplace, count: int, gpus: float, r
             except ray.exceptions.RayActorError as error:
                 holders.pop(number), subjects.pop(number)
                 deaths[cell.id] += 1
-                if deaths[cell.id] < _ATTEMPTS:
+                if ledger.get(cell) is not None:  # it died between the commit and the answer
+                    report(Outcome(cell.id, cell.title, 0.0))
+                elif deaths[cell.id] < _ATTEMPTS:
                     queue.put_back(cell)
                 else:
                     lost = RuntimeError(f"its worker died {_ATTEMPTS} times ({type(error).__name__})")

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from geco_ray.cells import Cell
 from geco_ray.config import RunSettings
-from geco_ray.errors import GecoRayError, ResourceError
+from geco_ray.errors import GecoRayError, ResourceError, UserError
 from geco_ray.expand import STAGES, packs
 from geco_ray.ledger import Ledger
 from geco_ray.plan import HOLDER_STAGES, TRIAL_STAGES, Plan, make_plan
@@ -57,6 +57,15 @@ class Wave:
     packs: Sequence[tuple[Cell, ...]]
 
 
+def place_for(stage: str, place: Workplace) -> Workplace:
+    """Where a stage computes, whatever the executor: ``auto`` leaves the small networks on CPUs, where they are fast.
+
+    One device per stage and not per executor, since a cell's id does not know where it was computed.
+    """
+    on_cpus = place.device == "auto" and stage in ("models", "counterfactuals")
+    return replace(place, device="cpu") if on_cpus else place
+
+
 @dataclass
 class InlineExecutor:
     """Everything in this process, one cell after another: for tests, debugging and single cells."""
@@ -67,14 +76,15 @@ class InlineExecutor:
         from geco_ray.device import limit_threads
 
         limit_threads(self.place.threads)
+        place = place_for(stage, self.place)
         if stage in HOLDER_STAGES:
-            holder = Holder(self.place)
+            holder = Holder(place)
             for cell in work.ready:
                 progress.report(holder.answer(cell))
             holder.release()
             return
         for pack in work.packs:
-            for outcome in run_pack(pack, self.place):
+            for outcome in run_pack(pack, place):
                 progress.report(outcome)
 
 
@@ -99,12 +109,12 @@ class RayExecutor:
             from geco_ray.runtime.trials import run_trials
 
             gpus = self._gpus(stage, self._settings.gpus_per_trial)
-            run_trials(work.packs, self._place_with(gpus), gpus, progress.report)
+            run_trials(work.packs, self._place_with(stage, gpus), gpus, progress.report)
         else:
             from geco_ray.runtime.holders import run_held
 
             gpus = self._gpus(stage, self._settings.gpus_per_actor)
-            run_held(work.ready, self._place_with(gpus), self._holder_count(gpus), gpus, progress.report)
+            run_held(work.ready, self._place_with(stage, gpus), self._holder_count(gpus), gpus, progress.report)
 
     def _warn_of_a_folder_that_others_may_not_see(self) -> None:
         if (self._settings.address or os.environ.get("RAY_ADDRESS")) and "://" not in self._place.root:
@@ -120,16 +130,13 @@ class RayExecutor:
         return float(ray.cluster_resources().get(resource, 0.0))  # asked anew: a cluster grows between stages
 
     def _gpus(self, stage: str, asked: float | None) -> float:
-        """GPUs of one worker: what is asked for, else a whole one where the stage gains from it and there is one.
-
-        The small networks of ``models`` and ``counterfactuals`` are many and fast on CPUs, which are many too.
-        """
+        """GPUs of one worker of a stage: none where it computes on CPUs, else what is asked for, else a whole one."""
+        device = place_for(stage, self._place).device
+        if device == "cpu":
+            return 0.0
         available = self._available("GPU")
         if asked is None:
-            wanted = stage not in ("models", "counterfactuals") and self._settings.device != "cpu"
-            return 1.0 if wanted and available >= 1 else 0.0
-        if stage in ("models", "counterfactuals") and not self._settings.device.startswith("cuda"):
-            return 0.0
+            return 1.0 if available >= 1 or device.startswith("cuda") else 0.0
         grows = bool(self._settings.address or os.environ.get("RAY_ADDRESS"))  # an autoscaler starts GPUs when asked
         if asked > available and not grows:
             raise ResourceError(
@@ -137,9 +144,10 @@ class RayExecutor:
             )
         return asked
 
-    def _place_with(self, gpus: float) -> Workplace:
+    def _place_with(self, stage: str, gpus: float) -> Workplace:
         """Without a GPU of its own, a worker must not take one that it happens to see."""
-        return replace(self._place, device="cpu") if gpus == 0 and self._place.device == "auto" else self._place
+        place = place_for(stage, self._place)
+        return replace(place, device="cpu") if gpus == 0 and place.device == "auto" else place
 
     def _holder_count(self, gpus: float) -> int:
         present = int(self._available("GPU") / gpus) if gpus else int(self._available("CPU"))
@@ -202,6 +210,11 @@ def check_device(settings: RunSettings) -> None:
     from geco_ray.device import parse_device, resolve_device
 
     parse_device(settings.device)
+    if settings.executor == "ray" and ":" in settings.device:
+        raise UserError(
+            "Ray shares out the GPUs itself", where="--device", found=settings.device, expected="auto, cpu or cuda",
+            remedy="Choose GPUs with CUDA_VISIBLE_DEVICES, or use --executor inline",
+        )  # fmt: skip
     if settings.executor == "ray" and (settings.address or os.environ.get("RAY_ADDRESS")):
         return
     if settings.device.startswith("cuda"):

@@ -15,9 +15,11 @@ from typing import Any
 
 from geco_ray.config import RunSettings
 from geco_ray.errors import ResourceError
-from geco_ray.storage import process_lives
+from geco_ray.storage import lock_file
 
 _CONNECT_SECONDS = 60
+_MARKER = "geco_ray.lock"
+_held: dict[Path, int] = {}  # folders of this process and the handles that lock their markers
 _QUIET = {
     "RAY_AIR_NEW_OUTPUT": "0",
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # five files per trial and half of the driver's time, for logs we keep
@@ -71,33 +73,51 @@ def ray_session(settings: RunSettings) -> Iterator[dict[str, float]]:
     finally:
         ray.shutdown()
         if folder is not None:
-            _remove(folder)
+            remove_folder(folder)
 
 
 def temporary_folder() -> Path:
     """A folder of this process, after those of runs that were killed have been removed.
 
-    Ray puts sockets below it, and the path of a socket has at most 107 bytes.
+    A folder of ours holds a marker that its process keeps locked; one whose lock is free has lost its process. Ray puts
+    sockets below the folder, and the path of a socket has at most 107 bytes.
     """
     base = Path(tempfile.gettempdir())
     base = base if len(str(base)) < 30 else Path("/tmp")
-    for left in base.glob("gr-*-*"):
-        pid = left.name.split("-")[1]
-        if pid.isdigit() and not process_lives(int(pid)):
-            _remove(left)
-    return Path(tempfile.mkdtemp(prefix=f"gr-{os.getpid()}-", dir=base))
+    prefix = f"geco-ray-{os.getuid() if hasattr(os, 'getuid') else 0}-"
+    for left in base.glob(f"{prefix}*"):
+        if _is_left_behind(left / _MARKER):
+            remove_folder(left)
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=base))
+    handle = os.open(folder / _MARKER, os.O_CREAT | os.O_RDWR, 0o600)
+    lock_file(handle, wait=False)
+    _held[folder] = handle
+    return folder
 
 
-def _remove(folder: Path) -> None:
+def _is_left_behind(marker: Path) -> bool:
+    try:
+        handle = os.open(marker, os.O_RDWR)
+    except OSError:
+        return False  # not one of ours, or not there yet
+    try:
+        return lock_file(handle, wait=False) is True
+    finally:
+        os.close(handle)
+
+
+def remove_folder(folder: Path) -> None:
     """End what still runs of the Ray that was started with ``folder``, and delete the folder.
 
     When a driver is killed, or stopped while Ray starts, two of Ray's helpers can outlive it by minutes.
     """
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # another user's, or it has just ended
-            if int(process.name) != os.getpid() and _uses(process, folder):
+            if int(process.name) != os.getpid() and process.stat().st_uid == os.getuid() and _uses(process, folder):
                 os.kill(int(process.name), signal.SIGKILL)
     shutil.rmtree(folder, ignore_errors=True)
+    if (handle := _held.pop(folder, None)) is not None:
+        os.close(handle)
 
 
 def _uses(process: Path, folder: Path) -> bool:

@@ -7,7 +7,6 @@ experiment in a temporary folder.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from geco_ray.cells import Cell
 from geco_ray.errors import StorageError
 from geco_ray.ledger import Ledger
-from geco_ray.runtime.session import temporary_folder
+from geco_ray.runtime.session import remove_folder, temporary_folder
 from geco_ray.work.base import Outcome, Workplace, run_pack
 
 Report = Callable[[Outcome], None]
@@ -125,7 +124,7 @@ def run_trials(packs: Sequence[tuple[Cell, ...]], place: Workplace, gpus: float,
         results = tuner.fit()
     finally:
         _Desk.report = None
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)
     if _Desk.storage_error:
         raise StorageError(_Desk.storage_error)
     _note_lost_packs(packs, place, report)

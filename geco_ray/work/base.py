@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from geco_ray.cells import Cell
+from geco_ray.device import resolve_device
 from geco_ray.errors import StorageError, UserError
 from geco_ray.ledger import DamagedCell, Ledger
 
@@ -23,15 +24,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def refuse_changed(dataset: str, found: str, planned: str) -> None:
-    """Refuse data that is not what the cell's id says.
+def refuse_changed(kind: str, name: str, found: str, planned: str) -> None:
+    """Refuse data or an encoder that is not what the cell's id says.
 
     Raises:
         UserError: the fingerprints differ.
     """
     if found != planned:
         raise UserError(
-            f"the data set {dataset!r} has changed since the grid was planned",
+            f"the {kind} {name!r} has changed since the grid was planned, or is another one on this machine",
             found=found,
             expected=planned,
             remedy="Run the same command again",
@@ -170,7 +171,12 @@ def _compute(
                 continue
             if cell.id not in waiting:
                 raise RuntimeError(f"the computation gave a cell that was not asked for, or one twice: {cell.title}")
-            ledger.put(cell, result.table, blob=result.blob, info=result.info | {"seconds": round(seconds, 4)})
+            ledger.put(
+                cell,
+                result.table,
+                blob=result.blob,
+                info=result.info | {"seconds": round(seconds, 4), "device": place.device},
+            )
             del waiting[cell.id]
             outcomes.append(Outcome(cell.id, cell.title, seconds))
             started = time.monotonic()
@@ -181,6 +187,10 @@ def _compute(
     except Exception as error:
         return error, time.monotonic() - started
     return None, 0.0
+
+
+def _facts(result: Result, seconds: float, place: Workplace) -> dict[str, Any]:
+    return result.info | {"seconds": round(seconds, 4), "device": str(resolve_device(place.device))}
 
 
 def _fail(cell: Cell, error: Exception, ledger: Ledger, seconds: float) -> Outcome:
@@ -216,7 +226,12 @@ class Holder:
                 self._subject, self._key = held.load(cell, self._ledger, self._place), key
             result = self._subject.answer(cell)
             seconds = time.monotonic() - started
-            self._ledger.put(cell, result.table, blob=result.blob, info=result.info | {"seconds": round(seconds, 4)})
+            self._ledger.put(
+                cell,
+                result.table,
+                blob=result.blob,
+                info=result.info | {"seconds": round(seconds, 4), "device": self._place.device},
+            )
             return Outcome(cell.id, cell.title, seconds)
         except StorageError:
             raise

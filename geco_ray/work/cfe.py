@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from geco_ray.cells import BaseCell, Cell, CounterfactualCell, ProofCell, ProvedCell, ValidityCell, VariantCell
 from geco_ray.device import resolve_device
-from geco_ray.expand import REQUESTS_PER_PROOF_BLOCK
 from geco_ray.ledger import Ledger
 from geco_ray.work.base import HeldStage, Result, Subject, Workplace, computation, held_stage, refuse_changed
 
@@ -52,7 +51,7 @@ def _dataset(name: str, data_dir: Path | None, fingerprint: str) -> Dataset:
     from geco_ray.cfe.datasets import load_dataset
 
     dataset = load_dataset(name, data_dir)
-    refuse_changed(name, dataset.fingerprint, fingerprint)
+    refuse_changed("data set", name, dataset.fingerprint, fingerprint)
     return dataset
 
 
@@ -150,7 +149,7 @@ def generate(
         factuals = select_factuals(base, dataset.test)
         asked = slice(None)
         if isinstance(cell, ProofCell):
-            asked = slice(cell.block * REQUESTS_PER_PROOF_BLOCK, (cell.block + 1) * REQUESTS_PER_PROOF_BLOCK)
+            asked = slice(cell.first, cell.end)
         task = _task(cell, dataset, base, place)
         started = time.perf_counter()
         prepared = METHODS.get(cell.method).target(task, cell.method_options)
@@ -167,8 +166,14 @@ def generate(
 
 @computation("counterfactuals", "proved")
 def put_together(cells: Sequence[ProvedCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
-    """The blocks of a method that proves its answers, as one table."""
+    """The blocks of a method that proves its answers, as one table.
+
+    Raises:
+        ValueError: a request is missing or there twice.
+    """
     import pyarrow as pa
+
+    from geco_ray.cfe.factuals import MAX_FACTUALS
 
     for cell in cells:
         records = [ledger.require(block) for block in cell.blocks]
@@ -177,6 +182,9 @@ def put_together(cells: Sequence[ProvedCell], ledger: Ledger, place: Workplace) 
         info["set_up_seconds"] = records[0].info["set_up_seconds"]
         info["request_seconds"] = [seconds for record in records for seconds in record.info["request_seconds"]]
         whole = pa.concat_tables(tables, promote_options="permissive") if tables else ledger.table(records[0])
+        ids = whole["factual_id"].to_pylist()
+        if ids != list(range(len(ids))) or len(ids) != min(MAX_FACTUALS, info["eligible_factuals"]):
+            raise ValueError(f"the blocks hold requests {ids}, {info['eligible_factuals']} rows are eligible")
         yield cell, Result(whole, info=info)
 
 

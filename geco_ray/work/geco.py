@@ -13,6 +13,7 @@ from geco_ray.ledger import Ledger
 from geco_ray.work.base import HeldStage, Result, Subject, Workplace, computation, held_stage, refuse_changed
 
 if TYPE_CHECKING:
+    from geco_ray.geco.encoders import EncoderSource
     from geco_ray.geco.tokens import TaskTokens
 
 SENTENCE_SAMPLE_SEED = 0  # one sample for all models and methods, so that they are compared on the same sentences
@@ -27,9 +28,12 @@ def check_geco_inputs(cells: Sequence[Cell], data_dir: Path | None) -> None:
     from geco_ray.geco.dataset import load_task, sample_sentences
     from geco_ray.geco.encoders import check_encoder, resolve_encoder
 
-    models = {cell.model if isinstance(cell, ExplainCell) else cell for cell in cells}
-    models |= {cell.explained.model for cell in cells if isinstance(cell, ScoreCell)}
-    trains = [cell for cell in models if isinstance(cell, TrainCell)]
+    trains = []
+    for cell in cells:
+        explained = cell.explained if isinstance(cell, ScoreCell) else cell
+        model = explained.model if isinstance(explained, ExplainCell) else explained
+        if isinstance(model, TrainCell):
+            trains.append(model)
     tasks = {name: load_task(name, data_dir) for name in dict.fromkeys(cell.dataset for cell in trains)}
     for cell in cells:
         if isinstance(cell, ExplainCell) and cell.sentences is not None:
@@ -50,21 +54,35 @@ def _tokens(dataset: str, data_dir: Path | None, fingerprint: str, encoder: str)
     from geco_ray.geco.tokens import tokenize_task
 
     task = load_task(dataset, data_dir)
-    refuse_changed(dataset, task.fingerprint, fingerprint)
+    refuse_changed("data set", dataset, task.fingerprint, fingerprint)
     return tokenize_task(task, load_tokenizer(resolve_encoder(encoder)))
+
+
+def _source(cell: TrainCell) -> EncoderSource:
+    """The encoder that the cell was planned with.
+
+    Raises:
+        UserError: its files have changed since, or differ on this node.
+    """
+    from geco_ray.geco.encoders import resolve_encoder
+    from geco_ray.geco.paradigms.base import PARADIGMS
+
+    source = resolve_encoder(cell.encoder_source)
+    found = PARADIGMS.get(cell.paradigm).target.fingerprint(source)
+    refuse_changed("encoder", cell.encoder_source, found, cell.encoder_fingerprint)
+    return source
 
 
 @computation("train")
 def train(cells: Sequence[TrainCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
     """Train a pack's classifiers; a cell's table is its history, its blob the trained weights."""
-    from geco_ray.geco.encoders import resolve_encoder
     from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
     from geco_ray.geco.protocol import resolve_protocol
 
     first = cells[0]  # a pack differs in its seeds only
     setup = TrainingSetup(
         tokens=_tokens(first.dataset, place.data_dir, first.data, first.encoder_source),
-        source=resolve_encoder(first.encoder_source),
+        source=_source(first),
         protocol=resolve_protocol(first.protocol),
         device=resolve_device(place.device),
     )
@@ -78,13 +96,12 @@ class _ExplainedModel:
     """A classifier on its device, with its task's tokens."""
 
     def __init__(self, cell: TrainCell, ledger: Ledger, place: Workplace) -> None:
-        from geco_ray.geco.encoders import resolve_encoder
         from geco_ray.geco.explain import Explainer
         from geco_ray.geco.training import TrainedClassifier
 
         device = resolve_device(place.device)
         self._tokens = _tokens(cell.dataset, place.data_dir, cell.data, cell.encoder_source)
-        source = resolve_encoder(cell.encoder_source)
+        source = _source(cell)
         trained = TrainedClassifier.from_bytes(ledger.blob(ledger.require(cell)), source, device)
         self._explainer = Explainer(trained, self._tokens, protocol=cell.protocol, device=device)
 

@@ -1,0 +1,49 @@
+"""Where a stage computes: one device per stage whatever the executor, and data and encoders as planned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from geco_ray.config import RunSettings
+from geco_ray.errors import UserError
+from geco_ray.expand import STAGES
+from geco_ray.runtime.run import check_device, place_for
+from geco_ray.runtime.session import remove_folder, temporary_folder
+from geco_ray.work.base import Workplace, refuse_changed
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_auto_keeps_the_small_networks_on_cpus_and_a_stated_device_is_kept(stage: str) -> None:
+    small = stage in ("models", "counterfactuals")
+    assert place_for(stage, Workplace("r", device="auto")).device == ("cpu" if small else "auto")
+    assert place_for(stage, Workplace("r", device="cuda")).device == "cuda"
+
+
+def test_ray_shares_out_gpus_so_a_numbered_one_is_refused() -> None:
+    with pytest.raises(UserError, match="CUDA_VISIBLE_DEVICES"):
+        check_device(RunSettings(device="cuda:1", executor="ray"))
+
+
+def test_what_changed_after_planning_is_refused() -> None:
+    refuse_changed("encoder", "mine", "a", "a")
+    with pytest.raises(UserError, match="'mine' has changed since the grid was planned"):
+        refuse_changed("encoder", "mine", "a", "b")
+
+
+def test_only_our_own_abandoned_folders_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = tmp_path if len(str(tmp_path)) < 30 else Path("/tmp")
+    monkeypatch.setattr("tempfile.tempdir", str(base))
+    mine = temporary_folder()
+    theirs = base / f"{mine.name[: len('geco-ray-0-')]}thesis"
+    theirs.mkdir(exist_ok=True)
+    try:
+        other = temporary_folder()
+        assert mine.is_dir()  # alive, its marker is locked
+        assert theirs.is_dir()
+        remove_folder(other)
+        remove_folder(mine)
+        assert not mine.exists()
+    finally:
+        theirs.rmdir()
