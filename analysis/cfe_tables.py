@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from analysis.aggregate import over_seeds, ratio, seed_values
@@ -25,9 +26,12 @@ _PAIRS = ("pairs", "survived", "eligible", "eligible_survived", "asked", "varian
 
 
 def table_by_seed(frames: Frames) -> pd.DataFrame:
-    """One row per data set, method and base seed: the counts, and the metrics made of them (fractions)."""
+    """One row per data set, method and base seed: the counts, and the metrics made of them (fractions).
+
+    A base model that calls no test row adverse has a row too, with 0 requests and null metrics.
+    """
     keys = [*GROUP, "base_seed"]
-    generated = _generation_counts(frames.counterfactuals)
+    generated = _generation_counts(frames.counterfactuals, frames.unasked)
     if generated.empty:
         return _with_metrics(generated.reindex(columns=[*keys, *_SUMS, "distance_sum", *_PAIRS]))
     families = pairs_by_family(frames.validity)
@@ -62,7 +66,8 @@ def table_6(frames: Frames) -> pd.DataFrame:
         table[f"{metric}_pooled"] = pooled[metric]
     for count in _SUMS:
         table[count] = sums[count].astype("Int64")
-    table["variants"] = groups["variants"].agg(_range_text).to_numpy()
+    asked = per_seed["variants"].where(per_seed["requests"] > 0, -1)  # -1: nothing was to be asked
+    table["variants"] = asked.groupby([per_seed[key] for key in keys], dropna=False).agg(_range_text).to_numpy()
     for metric in ("robustness", "distance"):
         values = seed_values(per_seed, keys, metric)
         bounds = [bootstrap(value, str(dataset)) for value, dataset in zip(values, table["dataset"], strict=True)]
@@ -135,9 +140,9 @@ def distinct_draws(models: pd.DataFrame) -> pd.DataFrame:
     return groups.size().rename("models").to_frame().assign(draws=counted).reset_index()[columns]
 
 
-def _generation_counts(rows: pd.DataFrame) -> pd.DataFrame:
+def _generation_counts(rows: pd.DataFrame, unasked: pd.DataFrame) -> pd.DataFrame:
     keys = [*GROUP, "base_seed"]
-    if rows.empty:
+    if rows.empty and unasked.empty:
         return pd.DataFrame(columns=[*keys, *_SUMS, "distance_sum"])
     status = rows["status"].astype("str")
     unknown = sorted(set(status) - set(STATUSES))
@@ -148,12 +153,28 @@ def _generation_counts(rows: pd.DataFrame) -> pd.DataFrame:
         flags[name] = (status == name).astype("int64")
     flags["requests"], flags["valid"] = 1, flags["found"]
     flags["generated"] = flags["found"] + flags["base_invalid"]
-    certified = rows["certified"] if "certified" in rows.columns else pd.Series(pd.NA, index=rows.index)
-    flags["certified"] = certified.astype("boolean").astype("Int64")
-    distance = pd.to_numeric(rows["distance"]).astype("float64").where(status == "found")
-    flags["distance_sum"] = distance
-    sums = flags.groupby(keys, dropna=False, sort=True)[[*_SUMS, "distance_sum"]].sum(min_count=1)
-    return sums.reset_index()
+    flags["certified"] = _certified(rows)
+    flags["distance_sum"] = pd.to_numeric(rows["distance"]).astype("float64").where(status == "found")
+    sums = flags.groupby(keys, dropna=False, sort=True)[[*_SUMS, "distance_sum"]].sum(min_count=1).reset_index()
+    if unasked.empty:
+        return sums
+    none = unasked[keys].drop_duplicates().assign(**dict.fromkeys(_SUMS, 0), distance_sum=np.nan)
+    certifying = set(flags.loc[flags["certified"].notna(), "method"])
+    none["certified"] = none["certified"].astype("Int64").where(none["method"].isin(certifying))
+    return pd.concat([sums, none], ignore_index=True) if len(sums) else none
+
+
+def _certified(rows: pd.DataFrame) -> pd.Series:
+    """1 where an answer carries its method's certificate, else 0; null for methods that never give one.
+
+    A request without an answer has no flag of its own, so a base model for which a certifying method finds nothing
+    shows 0 of its requests certified, and not a gap.
+    """
+    if "certified" not in rows.columns:
+        return pd.Series(pd.NA, index=rows.index, dtype="Int64")
+    certified = rows["certified"].astype("boolean")
+    gives = certified.notna().groupby(rows["method"]).transform("any").astype("bool")
+    return certified.fillna(False).where(gives).astype("Int64")
 
 
 def _with_metrics(counts: pd.DataFrame) -> pd.DataFrame:
@@ -171,5 +192,5 @@ def _with_metrics(counts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _range_text(values: pd.Series) -> str:
-    known: Sequence[int] = sorted({int(value) for value in values.fillna(0)})
+    known: Sequence[int] = sorted({int(value) for value in values.fillna(0)} - {-1}) or [0]
     return str(known[0]) if len(known) == 1 else f"{known[0]}-{known[-1]}"

@@ -61,6 +61,9 @@ class Frames:
 
     Every frame has ``cell`` (the id), the stage's axes, ``settings`` (canonical JSON of the other parameters) and the
     columns of the stage's table. A stage without finished cells is a frame with no rows and the usual columns.
+
+    ``unasked``: one row (axes and ``settings``) per counterfactuals cell whose table is empty, since its base model
+    calls no test row adverse; no other frame shows that it ran.
     """
 
     train: pd.DataFrame
@@ -69,6 +72,7 @@ class Frames:
     models: pd.DataFrame
     counterfactuals: pd.DataFrame
     validity: pd.DataFrame
+    unasked: pd.DataFrame
 
 
 def load(ledger: LedgerLike, ids: Collection[str] | None = None) -> Frames:
@@ -77,13 +81,15 @@ def load(ledger: LedgerLike, ids: Collection[str] | None = None) -> Frames:
     ``truth_share`` has one row per dataset and test row: the share of its words that are marked as decisive, which is
     the mass accuracy expected of an attribution that knows nothing.
     """
+    counterfactuals = stage_frame(ledger, "counterfactuals", ids, _common)
     return Frames(
         train=stage_frame(ledger, "train", ids),
         score=stage_frame(ledger, "score", ids),
         truth_share=_truth_share(ledger, ids),
         models=stage_frame(ledger, "models", ids, _without_weights),
-        counterfactuals=stage_frame(ledger, "counterfactuals", ids, _common),
+        counterfactuals=counterfactuals,
         validity=_largest_bank(stage_frame(ledger, "validity", ids, _count_survivors)),
+        unasked=_unasked(ledger, ids, set(counterfactuals["cell"])),
     )
 
 
@@ -120,12 +126,16 @@ def with_params(table: Any, stage: str, record: RecordLike) -> Any:
         table = table.append_column("seconds", pa.array(seconds, pa.float64()))
     added: dict[str, Any] = {"cell": record.id}
     added |= {axis: record.params.get(axis) for axis in axes if axis not in have}
-    rest = {key: value for key, value in record.params.items() if key not in axes and key not in _DERIVED}
-    added["settings"] = json.dumps(rest, sort_keys=True, default=str)
+    added["settings"] = _settings(record, axes)
     for name, value in added.items():
         column = pa.nulls(table.num_rows) if value is None else pa.repeat(value, table.num_rows)
         table = table.append_column(name, column)
     return table
+
+
+def _settings(record: RecordLike, axes: Collection[str]) -> str:
+    rest = {key: value for key, value in record.params.items() if key not in axes and key not in _DERIVED}
+    return json.dumps(rest, sort_keys=True, default=str)
 
 
 def model_settings(settings: str) -> str:
@@ -167,6 +177,18 @@ def _typed(frame: pd.DataFrame, stage: str) -> pd.DataFrame:
         if column in frame.columns:
             frame[column] = pd.to_numeric(frame[column]).astype("Int64")
     return frame
+
+
+def _unasked(ledger: LedgerLike, ids: Collection[str] | None, seen: Collection[str]) -> pd.DataFrame:
+    """The counterfactuals cells without a row among ``seen``, those that have one."""
+    stage = "counterfactuals"
+    axes = AXES[stage]
+    rows = [
+        {axis: record.params.get(axis) for axis in axes} | {"settings": _settings(record, axes)}
+        for record in records(ledger, stage, ids)
+        if record.id not in seen
+    ]
+    return _typed(pd.DataFrame(rows, columns=[*axes, "settings"]), stage)
 
 
 def _largest_bank(validity: pd.DataFrame) -> pd.DataFrame:

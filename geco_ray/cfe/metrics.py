@@ -1,7 +1,7 @@
 """The counterfactual benchmark's metrics, each as a ratio of two exact counts.
 
-Q requests; G of them generated (status ``found`` or ``base_invalid``); V of those base-valid (``found``); M changed models
-(of one family, or all). The V x M pairs of a base-valid counterfactual and a changed model are P; K of them stay
+Q requests; G of them generated (status ``found`` or ``base_invalid``); V of those base-valid (``found``); M changed
+models (of one family, or all). The V x M pairs of a base-valid counterfactual and a changed model are P; K of them stay
 favourable.
 
 ======================  =============  ================================================
@@ -21,8 +21,8 @@ P' and K' count only the pairs of P and K whose changed model still calls the fa
 carry their method's certificate. Conditional survival and the valid share are extras, not the paper's.
 
 All ratios lie in [0, 1] and higher is better; a distance is at least 0 and lower is closer. End-to-end robustness is
-coverage x base validity x empirical robustness. Ratios add: pooled values are sums of counts, seed-level means are means
-of :attr:`Ratio.value`.
+coverage x base validity x empirical robustness. Ratios add: pooled values are sums of counts, seed-level means are
+means of :attr:`Ratio.value`.
 """
 
 from __future__ import annotations

@@ -121,6 +121,51 @@ def test_certified_coverage_is_null_for_methods_without_certificates(kit: Any) -
     assert np.isnan(table.loc["kdtree", "certified_coverage"])
 
 
+def test_a_base_model_without_any_certificate_counts_as_none_certified(kit: Any) -> None:
+    import pyarrow as pa
+
+    ledger = kit.FakeLedger()
+    for base_seed, flags in ((2026, [True, None]), (2027, [None, None]), (2028, None)):
+        base = kit.BaseCell("diabetes", "0" * 8, base_seed, "paper")
+        table = kit.counterfactual_table(["not_found"] * (2 if flags else 0), [None] * (2 if flags else 0))
+        if flags:
+            table = table.append_column("certified", pa.array(flags, pa.bool_()))
+        ledger.put(kit.CounterfactualCell(base, "apas", kit.NoOptions(), "paper"), table)
+        ledger.put(kit.CounterfactualCell(base, "kdtree", kit.NoOptions(), "paper"), table.select(range(4)))
+    frames = load(ledger)
+    per_seed = table_by_seed(frames)
+    apas, other = (per_seed[per_seed["method"] == name].set_index("base_seed") for name in ("apas", "kdtree"))
+    assert apas["certified_coverage"].tolist()[:2] == [0.5, 0.0]
+    assert np.isnan(apas.loc[2028, "certified_coverage"])
+    assert other["certified_coverage"].isna().all()
+    row = table_6(frames).set_index("method").loc["apas"]
+    assert (row["certified_coverage"], row["certified_coverage_n"]) == (0.25, 2)
+    assert row["certified_coverage_pooled"] == pytest.approx(1 / 4)
+
+
+def test_a_base_model_without_adverse_rows_is_a_seed_with_no_requests(kit: Any) -> None:
+    ledger = kit.FakeLedger()
+    put(kit, ledger, 2026, ["found"], {"seed": [[True, False]]}, [1.0])
+    put(kit, ledger, 2027, [], {"seed": []}, [])
+    frames = load(ledger)
+    per_seed = table_by_seed(frames).set_index("base_seed")
+    assert per_seed.loc[2027, ["requests", "generated", "error"]].tolist() == [0, 0, 0]
+    rates = ["coverage", "base_validity", "robustness", "end_to_end", "distance", "valid_share"]
+    assert per_seed.loc[2027, rates].isna().all()
+    row = table_6(frames).iloc[0]
+    assert (row["seeds"], row["coverage_n"], row["robustness_n"]) == (2, 1, 1)
+    assert (row["coverage"], row["robustness"], row["requests"], row["variants"]) == (1.0, 0.5, 1, "2")
+    assert table_6_views(table_6(frames))[0].rows
+
+
+def test_only_base_models_without_adverse_rows(kit: Any) -> None:
+    ledger = kit.FakeLedger()
+    put(kit, ledger, 2027, [], {"seed": []}, [])
+    row = table_6(load(ledger)).iloc[0]
+    assert (row["seeds"], row["coverage_n"], row["requests"], row["variants"]) == (1, 0, 0, "0")
+    assert table_6_views(table_6(load(ledger)))[0].rows
+
+
 def test_distinct_draws_of_consecutive_seeds(full_ledger: Any) -> None:
     draws = distinct_draws(load(full_ledger).models).set_index(["dataset", "family"])
     assert tuple(draws.loc[("breast_cancer", "seed"), ["models", "draws"]]) == (125, 29)
