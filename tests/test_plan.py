@@ -31,7 +31,8 @@ def test_an_empty_ledger_leaves_everything(tmp_path: Path) -> None:
     assert [stage.stage for stage in plan.stages] == ["models", "counterfactuals", "validity"]
     assert (plan.total, plan.left) == (12, 12)
     assert plan.stages[0].row() == {
-        "stage": "models", "cells": 8, "of which": "2 base, 6 variant", "trials": 3, "runs as": "trials", "done": 0, "left": 8, "why": "8 missing",
+        "stage": "models", "cells": 8, "of which": "2 base, 6 variant", "trials": 3, "runs as": "trials",
+        "done": 0, "left": 8, "why": "8 missing",
     }  # fmt: skip
     assert [stage.row()["runs as"] for stage in plan.stages] == ["trials", "trials", "holders"]
     assert plan.stages[2].trials == 0

