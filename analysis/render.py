@@ -1,4 +1,4 @@
-"""Views as rich tables, Markdown or HTML; numbers as CSV."""
+"""Views as Markdown or HTML; numbers as CSV."""
 
 from __future__ import annotations
 
@@ -6,29 +6,8 @@ import html
 from collections.abc import Sequence
 
 import pandas as pd
-from rich import box
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from analysis.views import View
-
-
-def to_rich(view: View) -> RenderableType:
-    """The view for a terminal: a ruled table with its findings below."""
-    table = Table(title=view.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    if view.narrow:
-        table.padding = (0, 1, 0, 0)
-    for position, name in enumerate(view.narrow or view.header):
-        texts = [name] if position else [name, *(row[0] for row in view.rows)]
-        width = max((len(word) for text in texts for word in text.split()), default=1)
-        table.add_column(name, justify="right" if position else "left", min_width=width)
-    body = len(view.rows) - view.footer
-    for position, row in enumerate(view.rows):
-        style = "dim" if position >= body else ""
-        cells = (Text(cell.replace(" ± ", "±") if view.narrow else cell) for cell in row)
-        table.add_row(*cells, style=style, end_section=position == body - 1 and view.footer > 0)
-    return Group(table, *(Text(finding) for finding in view.findings), Text(""))
 
 
 def notes_of(views: Sequence[View]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 from rich.console import Console
+from rich.text import Text
 
 from analysis import (
     cfe_tables,
@@ -20,6 +21,7 @@ from analysis import (
     ranking,
     render,
     significance,
+    terminal,
 )
 from analysis.load import AXES, Frames, LedgerLike, load, records
 from analysis.publish import publish
@@ -117,10 +119,9 @@ def print_tables(ledger: LedgerLike, ids: Collection[str] | None = None, console
     """Print both benchmarks' tables of the finished cells among ``ids`` (all when None)."""
     console = console or Console()
     found = Tables(load(ledger, ids)).views()
-    for view in found:
-        console.print(render.to_rich(view))
+    terminal.print_views(found, console)
     for note in render.notes_of(found):
-        console.print(note, style="dim", highlight=False)
+        console.print(Text(note, style="dim"))
     if not found:
         console.print("No result to show yet: no score or counterfactual cell of this grid is finished.")
 
