@@ -11,7 +11,7 @@ from analysis.aggregate import lines
 from analysis.findings import INTERVALS, family_findings, table_6_findings
 from analysis.names import in_order, title
 from analysis.ranking import agreement
-from analysis.views import GAP, View, counted, number, ordered, spread, with_labels
+from analysis.views import CFE, GAP, View, counted, number, ordered, spread, with_labels
 
 METRICS = {
     "coverage": "Coverage %",
@@ -55,7 +55,7 @@ def table_6_views(table: pd.DataFrame) -> list[View]:
         )
         key = f"table_6_{dataset}_{protocol}_{seeding}"
         notes = tuple(_table_6_notes(part))
-        views.append(View(key, name, header, rows, table_6_findings(part), notes, narrow=header))
+        views.append(View(key, name, header, rows, table_6_findings(part), notes, narrow=header, topic=CFE))
     return views
 
 
@@ -97,6 +97,7 @@ def family_views(table: pd.DataFrame) -> list[View]:
                 _family_notes(part),
                 footer,
                 ("Method", *(NARROW_FAMILIES.get(family, title("family", family)) for family in families)),
+                CFE,
             )
         )
     return views
@@ -141,7 +142,9 @@ def _table_6_notes(part: pd.DataFrame) -> list[str]:
     variants = sorted(set(part["variants"]))
     notes = [
         f"Mean ± standard deviation (ddof 1) over base models; {' or '.join(variants)} changed models per base model. "
-        "Distance: mean L1 per feature, in units of the feature's median absolute deviation."
+        "Distance: mean L1 per feature, in units of the feature's median absolute deviation.",
+        "End-to-end robustness = coverage x base validity x empirical robustness: of all requests, the share that is "
+        "answered, accepted by the base model and still accepted by the changed model.",
     ]
     if (part["distinct_draws"] < part["changed_models"]).any():
         notes.append(SHARED_DRAWS)

@@ -16,6 +16,10 @@ from analysis.ranking import Agreement
 
 # Uniform random knows nothing and Pattern Variant looks at the data alone: neither explains a model.
 REFERENCES = frozenset({"uniform_random", "pattern_variant"})
+REFERENCE_NOTE = (
+    "References, which explain no model: Uniform random draws its attributions by chance; Pattern Variant looks up how "
+    "each word goes together with the labels (their covariance in the data) without looking at a model."
+)
 INTERVALS = (
     "Brackets: 95 % bootstrap interval of the mean over seeds (10,000 resamples); with few seeds it is too narrow. "
     f"A lead is called decisive when it rests on at least {FEWEST_SEEDS} seeds and no other method's interval "
@@ -34,7 +38,14 @@ def mass_findings(part: pd.DataFrame, models: Sequence[str]) -> tuple[str, ...]:
         if best is None:
             sentences.append(f"{model}: no method has a value yet.")
             continue
-        sentence = f"{model}: {best.best} has the highest mass accuracy, {_bracket(best.interval, 2)}{_verdict(best)}."
+        value = _bracket(best.interval, 2)
+        if len(judged) == 1:
+            sentence = f"{model}: {best.best}, the only method that explains the model, has mass accuracy {value}."
+        else:
+            sentence = (
+                f"{model}: among the methods that explain the model, {best.best} has the highest mass accuracy, "
+                f"{value}{_verdict(best)}."
+            )
         dull = [
             row.method_label
             for row in rows
@@ -86,11 +97,12 @@ def family_findings(agreement: Agreement | None) -> tuple[str, ...]:
         f"{agreement.w:.2f} (1 = the same order everywhere); {agreement.reversed_pairs} of {agreement.pairs} pairs of "
         "methods change places between some two families"
     )
-    stable = agreement.reversed_pairs == 0
-    return (
-        sentence
-        + (": the same order in every family." if stable else ": there is no one ranking for all kinds of change."),
-    )
+    if agreement.reversed_pairs:
+        return (f"{sentence}: there is no one ranking for all kinds of change.",)
+    if agreement.tied_pairs:
+        tied = "1 pair is" if agreement.tied_pairs == 1 else f"{agreement.tied_pairs} pairs are"
+        return (f"{sentence}, but {tied} level in some family: the same order apart from ties.",)
+    return (f"{sentence}: the same order in every family.",)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 import pandas as pd
 
 from analysis.aggregate import highest, lines
-from analysis.findings import INTERVALS, mass_findings
+from analysis.findings import INTERVALS, REFERENCE_NOTE, REFERENCES, mass_findings
 from analysis.load import model_settings
 from analysis.names import in_order, title
-from analysis.views import GAP, View, number, ordered, spread, with_labels
+from analysis.views import GAP, GECO, View, number, ordered, spread, with_labels
 
 
 def accuracy_views(accuracy: pd.DataFrame, mass: pd.DataFrame) -> dict[tuple[str, str, str], tuple[str, int]]:
@@ -48,13 +48,14 @@ def _mass_view(
     methods = ordered(part, "attribution", "method", "method_label")
     usual = {model: int(part.loc[part["model_label"] == model, "mean_n"].max()) for model in models}
     cells = {(row.method_label, row.model_label): row for row in lines(part)}
+    references = set(part.loc[part["method"].isin(REFERENCES), "method_label"])
     rows = []
     for method in methods:
         texts = []
         for model in models:
             cell: Any = cells.get((method, model))
             texts.append(GAP if cell is None else spread(cell.mean, cell.mean_sd, cell.mean_n, 3, usual[model]))
-        rows.append((method, *texts))
+        rows.append((f"{method} (reference)" if method in references else method, *texts))
     per_model = {model: part[part["model_label"] == model] for model in models}
     rows += [
         ("chance (share of marked words)", *(number(per_model[m]["chance"].mean(), 3) for m in models)),
@@ -69,7 +70,8 @@ def _mass_view(
     name = f"Mass accuracy: {title('dataset', dataset)}, protocol {protocol}"
     key = f"mass_accuracy_{dataset}_{protocol}"
     findings = (*mass_findings(part, models), *_undefined(part))
-    return View(key, name, ("Method", *models), tuple(rows), findings, (note, INTERVALS), footer=4)
+    notes = (note, REFERENCE_NOTE, INTERVALS) if references else (note, INTERVALS)
+    return View(key, name, ("Method", *models), tuple(rows), findings, notes, footer=4, topic=GECO)
 
 
 def _sentences(part: pd.DataFrame) -> str:

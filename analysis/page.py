@@ -23,7 +23,7 @@ def index_page(
     """The report's front page: figures, tables with their findings, one sentence, the list of files."""
     values = {
         "name": name, "counts": counts, "pictures": pictures, "views": views, "example": example,
-        "downloads": downloads, "notes": render.notes_of(views),
+        "downloads": downloads, "sections": render.sections(views), "topics": {view.topic for view in views},
     }  # fmt: skip
     return _fill("index.html", values)
 

@@ -16,6 +16,7 @@ class Agreement:
     Attributes:
         w: Kendall's coefficient of concordance with its correction for ties, 0 (no agreement) to 1 (the same order).
         pairs: pairs of methods. reversed_pairs: pairs where each is strictly ahead in at least one family.
+        tied_pairs: the other pairs that are level in at least one family.
         mean_ranks: method to its mean rank (1 is the most robust), best first.
     """
 
@@ -24,6 +25,7 @@ class Agreement:
     w: float
     pairs: int
     reversed_pairs: int
+    tied_pairs: int
     mean_ranks: dict[str, float]
 
 
@@ -47,13 +49,15 @@ def agreement(values: pd.DataFrame) -> Agreement | None:
     sums = data.sum(axis=1)
     spread = float(((sums - sums.mean()) ** 2).sum())
     most = judges**2 * (count**3 - count) / 12 - judges * float(sum(_ties(column) for column in data.T)) / 12
+    turned, level = _pairs(whole.to_numpy(dtype=np.float64))
     order = ranked.mean(axis="columns").sort_values(kind="stable")
     return Agreement(
         methods=count,
         families=judges,
         w=spread / most if most > 0 else 1.0,  # all methods equal in every family
         pairs=count * (count - 1) // 2,
-        reversed_pairs=_reversed_pairs(whole.to_numpy(dtype=np.float64)),
+        reversed_pairs=turned,
+        tied_pairs=level,
         mean_ranks={str(name): float(value) for name, value in order.items()},
     )
 
@@ -94,10 +98,13 @@ def _ties(column: NDArray[np.float64]) -> float:
     return float((counts.astype(np.float64) ** 3 - counts).sum())
 
 
-def _reversed_pairs(values: NDArray[np.float64]) -> int:
-    total = 0
+def _pairs(values: NDArray[np.float64]) -> tuple[int, int]:
+    """How many pairs of rows change places between columns, and how many others are equal in some column."""
+    turned = level = 0
     for first in range(len(values)):
         for second in range(first + 1, len(values)):
             ahead = values[first] - values[second]
-            total += bool((ahead > 0).any() and (ahead < 0).any())
-    return total
+            swaps = bool((ahead > 0).any() and (ahead < 0).any())
+            turned += swaps
+            level += not swaps and bool((ahead == 0).any())
+    return turned, level

@@ -10,6 +10,13 @@ import pandas as pd
 from analysis.views import View
 
 
+def sections(views: Sequence[View]) -> list[tuple[list[View], list[str]]]:
+    """The views of each benchmark, in order, with their notes."""
+    topics = list(dict.fromkeys(view.topic for view in views))
+    parts = [[view for view in views if view.topic == topic] for topic in topics]
+    return [(part, notes_of(part)) for part in parts]
+
+
 def notes_of(views: Sequence[View]) -> list[str]:
     """How the views' numbers are made: each note once, in the order in which it first appears."""
     return list(dict.fromkeys(note for view in views for note in view.notes))
@@ -42,9 +49,11 @@ def to_csv(table: pd.DataFrame) -> bytes:
 
 
 def markdown_page(heading: str, views: Sequence[View]) -> str:
-    """All views under one heading, their notes at the end."""
-    notes = [f"<sub>{html.escape(note, quote=False)}</sub>\n" for note in notes_of(views)]
-    return "\n".join([f"## {_cell(heading)}\n", *map(to_markdown, views), *notes])
+    """All views under one heading, each benchmark's followed by its notes."""
+    lines = [f"## {_cell(heading)}\n"]
+    for part, notes in sections(views):
+        lines += [*map(to_markdown, part), *(f"<sub>{html.escape(note, quote=False)}</sub>\n" for note in notes)]
+    return "\n".join(lines)
 
 
 def _cell(text: str) -> str:

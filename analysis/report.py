@@ -119,9 +119,11 @@ def print_tables(ledger: LedgerLike, ids: Collection[str] | None = None, console
     """Print both benchmarks' tables of the finished cells among ``ids`` (all when None)."""
     console = console or Console()
     found = Tables(load(ledger, ids)).views()
-    terminal.print_views(found, console)
-    for note in render.notes_of(found):
-        console.print(Text(note, style="dim"))
+    for views, notes in render.sections(found):
+        terminal.print_views(views, console)
+        for note in notes:
+            console.print(Text(note, style="dim"))
+        console.print()
     if not found:
         console.print("No result to show yet: no score or counterfactual cell of this grid is finished.")
 

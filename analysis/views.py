@@ -15,6 +15,7 @@ import pandas as pd
 from analysis.names import look, title
 
 GAP = "–"
+GECO, CFE = "geco", "cfe"  # the two benchmarks
 
 
 _OF_THE_MODEL = ("paradigm_options", "encoder_fingerprint")  # the other settings are the method's
@@ -35,6 +36,7 @@ class View:
     notes: tuple[str, ...] = ()  # how they are made
     footer: int = 0  # how many of the last rows describe the columns (chance, seeds, ...)
     narrow: tuple[str, ...] = ()
+    topic: str = ""  # the benchmark, :data:`GECO` or :data:`CFE`; each has its notes after its own tables
 
 
 def number(value: Any, digits: int) -> str:

@@ -77,7 +77,9 @@ def test_a_close_race_is_called_not_decisive(full_ledger: Any) -> None:
     assert found[1].endswith("a decisive lead.")
     assert any("ROAR-LIME" in sentence and "only 76 %" in sentence for sentence in found)
     mass = mass_views(metric_table(frames), accuracy_table(frames))[0].findings
-    assert mass[0].startswith("BERT-ZS: Gradient SHAP")  # not Pattern Variant, which never sees the model
+    assert mass[0].startswith(
+        "BERT-ZS: among the methods that explain the model, Gradient SHAP has"
+    )  # not Pattern Variant, which never sees the model
     assert "n=1 is too few" in mass[0]
 
 
@@ -94,7 +96,8 @@ def test_methods_at_chance_are_named(kit: Any) -> None:
     frames = load(ledger)
     (view,) = mass_views(metric_table(frames), accuracy_table(frames))
     assert view.findings == (
-        "BERT-C: LIME has the highest mass accuracy, 0.83 [0.80, 0.90], a decisive lead. Not above chance: Saliency.",
+        "BERT-C: among the methods that explain the model, LIME has the highest mass accuracy, 0.83 [0.80, 0.90], "
+        "a decisive lead. Not above chance: Saliency.",
     )
 
 
@@ -165,3 +168,42 @@ KIT_METHODS = ("a<b>",)
 def _odd_method(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in KIT_METHODS:
         monkeypatch.setitem(kit.METHODS, name, 0.3)
+
+
+def test_references_are_marked_and_left_out_of_the_comparison(kit: Any) -> None:
+    ledger = kit.FakeLedger()
+    kit.fill_geco(ledger, ("demo_binary_all",), ("BERT-C",), ("uniform_random", "lime", "pattern_variant"), 3, 6)
+    frames = load(ledger)
+    (view,) = mass_views(metric_table(frames), accuracy_table(frames))
+    assert [row[0] for row in view.rows[:3]] == ["Uniform random (reference)", "LIME", "Pattern Variant (reference)"]
+    assert view.findings[0].startswith("BERT-C: LIME, the only method that explains the model, has mass accuracy 0.")
+    assert any("Uniform random draws" in note and "covariance" in note for note in view.notes)
+
+
+def test_ties_are_no_order() -> None:
+    # b and c are level in g; a is ahead of both everywhere.
+    found = agreement(pd.DataFrame({"f": [0.9, 0.5, 0.1], "g": [0.8, 0.7, 0.7]}, index=["a", "b", "c"]))
+    assert found is not None
+    assert (found.reversed_pairs, found.tied_pairs, found.pairs) == (0, 1, 3)
+    (sentence,) = family_findings(found)
+    assert sentence.endswith("0 of 3 pairs of methods change places between some two families, but 1 pair is level in "
+                             "some family: the same order apart from ties.")  # fmt: skip
+
+
+def test_each_benchmark_keeps_its_notes_and_a_page_speaks_of_what_it_has(kit: Any, tmp_path: Path) -> None:
+    only_geco, only_cfe, both = kit.FakeLedger(), kit.FakeLedger(), kit.FakeLedger()
+    for ledger in (only_geco, both):
+        kit.fill_geco(ledger, ("demo_binary_all",), ("BERT-C",), ("lime", "saliency"), seeds=2, sentences=4)
+    for ledger in (only_cfe, both):
+        kit.fill_cfe(ledger, ("breast_cancer",), ("kdtree", "wachter"), ("seed", "deletion"), (2026, 2027), 3, 4)
+    pages = {}
+    for name, ledger in (("geco", only_geco), ("cfe", only_cfe), ("both", both)):
+        write_report(ledger, None, tmp_path / name, name)
+        pages[name] = (tmp_path / name / "index.html").read_text()
+    assert "counterfactual" not in pages["geco"].lower()
+    assert "explanation" not in pages["cfe"].lower()
+    assert "One sentence, one seed" in pages["geco"]
+    page = pages["both"]
+    places = [page.index(text) for text in ("Mass accuracy: ", "Mass accuracy over the test", "Counterfactuals: ",
+                                            "End-to-end robustness = coverage x base validity x")]  # fmt: skip
+    assert places == sorted(places)
