@@ -11,6 +11,7 @@ from analysis.aggregate import lines
 from analysis.findings import INTERVALS, family_findings, table_6_findings
 from analysis.names import in_order, title
 from analysis.ranking import agreement
+from analysis.setup import cfe_setup
 from analysis.views import CFE, GAP, View, counted, number, ordered, spread, with_labels
 
 METRICS = {
@@ -55,7 +56,11 @@ def table_6_views(table: pd.DataFrame) -> list[View]:
         )
         key = f"table_6_{dataset}_{protocol}_{seeding}"
         notes = tuple(_table_6_notes(part))
-        views.append(View(key, name, header, rows, table_6_findings(part), notes, narrow=header, topic=CFE))
+        views.append(
+            View(
+                key, name, header, rows, table_6_findings(part), notes, narrow=header, setup=cfe_setup(part), topic=CFE
+            )
+        )
     return views
 
 
@@ -97,6 +102,7 @@ def family_views(table: pd.DataFrame) -> list[View]:
                 _family_notes(part),
                 footer,
                 ("Method", *(NARROW_FAMILIES.get(family, title("family", family)) for family in families)),
+                cfe_setup(part),
                 CFE,
             )
         )

@@ -10,6 +10,7 @@ from analysis.aggregate import highest, lines
 from analysis.findings import INTERVALS, REFERENCE_NOTE, REFERENCES, mass_findings
 from analysis.load import model_settings
 from analysis.names import in_order, title
+from analysis.setup import geco_setup
 from analysis.views import GAP, GECO, View, number, ordered, spread, with_labels
 
 
@@ -18,7 +19,7 @@ def accuracy_views(accuracy: pd.DataFrame, mass: pd.DataFrame) -> dict[tuple[str
     found: dict[tuple[str, str, str], tuple[str, int]] = {}
     if accuracy.empty or mass.empty:
         return found
-    keys = ["encoder", "paradigm", "model_settings"]
+    keys = ["dataset", "protocol", "encoder", "paradigm", "model_settings"]
     labels = mass.assign(model_settings=mass["settings"].map(model_settings))[[*keys, "model_label"]].drop_duplicates()
     for row in lines(accuracy.merge(labels, on=keys)):
         source = "test_accuracy" if pd.notna(row.test_accuracy) else "explained_accuracy"
@@ -71,7 +72,9 @@ def _mass_view(
     key = f"mass_accuracy_{dataset}_{protocol}"
     findings = (*mass_findings(part, models), *_undefined(part))
     notes = (note, REFERENCE_NOTE, INTERVALS) if references else (note, INTERVALS)
-    return View(key, name, ("Method", *models), tuple(rows), findings, notes, footer=4, topic=GECO)
+    return View(
+        key, name, ("Method", *models), tuple(rows), findings, notes, footer=4, setup=geco_setup(part), topic=GECO
+    )
 
 
 def _sentences(part: pd.DataFrame) -> str:

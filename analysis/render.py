@@ -27,6 +27,7 @@ def to_markdown(view: View) -> str:
     lines = [f"### {_cell(view.title)}", "", "| " + " | ".join(map(_cell, view.header)) + " |"]
     lines.append("|" + "|".join(":--" if not position else "--:" for position in range(len(view.header))) + "|")
     lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in view.rows]
+    lines += ["", f"<sub>{html.escape(_cell(view.setup), quote=False)}</sub>"] if view.setup else []
     lines += [text for finding in view.findings for text in ("", _cell(finding))]
     return "\n".join(lines) + "\n"
 

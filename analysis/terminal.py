@@ -53,6 +53,7 @@ def to_rich(view: View, width: int | None = None) -> RenderableType:
         style = "dim" if position >= body else ""
         table.add_row(*cells, style=style, end_section=position == body - 1 and view.footer > 0)
     below = [Text(_abbreviations(view), style="dim")] if short and header != view.header else []
+    below += [Text(view.setup, style="dim")] if view.setup else []
     below += [Text(finding) for finding in view.findings]
     title = Text(view.title, style="bold")
     return Group(title if width is not None else _Uncut(title), Text(""), _Uncut(table), *below, Text(""))

@@ -36,6 +36,7 @@ class View:
     notes: tuple[str, ...] = ()  # how they are made
     footer: int = 0  # how many of the last rows describe the columns (chance, seeds, ...)
     narrow: tuple[str, ...] = ()
+    setup: str = ""  # what a reader would not expect: encoders, samples, options unlike the defaults
     topic: str = ""  # the benchmark, :data:`GECO` or :data:`CFE`; each has its notes after its own tables
 
 
@@ -73,11 +74,13 @@ def with_labels(table: pd.DataFrame) -> pd.DataFrame:
     """Add ``method_label`` and, for GECOBench, ``model_label``; options are named only where they tell rows apart."""
     out = table.copy()
     kind = "attribution" if "paradigm" in out.columns else "counterfactual"
-    tails = _settings_tails(out, ["dataset", "method"], lambda key: not key.startswith(_OF_THE_MODEL))
+    # Rows of unlike protocols never share a table, and what was tuned for each of them tells no two methods apart.
+    apart = [name for name in ("dataset", "protocol", "seeding") if name in out.columns]
+    tails = _settings_tails(out, [*apart, "method"], lambda key: not key.startswith(_OF_THE_MODEL))
     out["method_label"] = [title(kind, name) + tail for name, tail in zip(out["method"], tails, strict=True)]
     if "paradigm" in out.columns:
         several = out.groupby("paradigm")["encoder"].nunique()
-        tails = _settings_tails(out, ["dataset", "encoder", "paradigm"], lambda key: key.startswith(_OF_THE_MODEL))
+        tails = _settings_tails(out, [*apart, "encoder", "paradigm"], lambda key: key.startswith(_OF_THE_MODEL))
         out["model_label"] = [
             title("paradigm", paradigm) + (f" ({encoder})" if several[paradigm] > 1 else "") + tail
             for paradigm, encoder, tail in zip(out["paradigm"], out["encoder"], tails, strict=True)
