@@ -6,10 +6,8 @@ Exit codes: 0 every cell of the grid is done; 1 some failed or are left; 2 bad i
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,11 +17,13 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from geco_ray import __version__, cli_data, cluster_check
+from geco_ray import __version__, cli_data, cli_folder, cluster_check
 from geco_ray.cells import Cell
+from geco_ray.cli_folder import grid_command
 from geco_ray.config import Grid, RunSettings, load_grid
-from geco_ray.errors import GecoRayError, UserError
+from geco_ray.errors import GecoRayError, UserError, unknown_name
 from geco_ray.expand import expand
+from geco_ray.gridfile import grid_names, is_grid_path
 from geco_ray.ledger import Ledger
 from geco_ray.plan import Plan, make_plan
 
@@ -35,6 +35,7 @@ app = typer.Typer(
 )
 app.add_typer(cli_data.app, name="data")
 app.command(name="cluster-check")(cluster_check.command)
+app.command(name="check")(cli_folder.check)
 out = Console()
 err = Console(stderr=True)
 _WRONG_WORDS: type[Any] = typer.BadParameter.__mro__[2]  # ClickException, whichever copy of click this typer uses
@@ -42,7 +43,7 @@ _WRONG_WORDS: type[Any] = typer.BadParameter.__mro__[2]  # ClickException, which
 Name = Annotated[str, typer.Argument(help="A grid: demo, geco, cfe, full, or the path of a YAML file.")]
 Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE, such as geco.seeds=[0,1] or only=cfe.")]
 Root = Annotated[str, typer.Option(help="Where results are kept: a folder, or s3://bucket/path.")]
-DataDir = Annotated[Path | None, typer.Option(help="Your folder of data files; else GECO_RAY_DATA, else a download.")]
+DataDir = cli_data.DataDir
 Json = Annotated[bool, typer.Option("--json", help="Print the table as JSON.")]
 
 
@@ -92,11 +93,8 @@ def run(
         from geco_ray.runtime.run import run_plan
 
         plan = run_plan(plan, cells, settings, err)
-    _finish(grid, cells, plan, ledger, as_json, _status_command(name, overrides, root))
-
-
-def _status_command(name: str, overrides: list[str] | None, root: str) -> str:
-    return shlex.join(["geco-ray", "status", name, *(overrides or ()), *(["--root", root] if root != "runs" else ())])
+    same = "the same command again repairs it"
+    _finish(grid, cells, plan, ledger, as_json, grid_command("status", name, overrides, root, data_dir), same)
 
 
 def _settings(executor: str, data_dir: Path | None, **values: Any) -> RunSettings:
@@ -112,16 +110,18 @@ def _settings(executor: str, data_dir: Path | None, **values: Any) -> RunSetting
         raise UserError(f"{option}: {first['msg']}", found=first["input"]) from None
 
 
-def _finish(grid: Grid, cells: list[Cell], plan: Plan, ledger: Ledger, as_json: bool, see: str) -> None:
+def _finish(grid: Grid, cells: list[Cell], plan: Plan, ledger: Ledger, as_json: bool, see: str, remedy: str) -> None:
     """Report on what is there, say what is not, and end with the exit code that is true."""
     from analysis.show import report_and_show
 
+    def report() -> Path:
+        return report_and_show(ledger, cells, grid.name, None if as_json else out)
+
+    folder = cli_folder.without_damaged(report, ledger, {cell.id for cell in cells}, err, remedy)
+    plan = make_plan(cells, ledger, 25) if not plan.left else plan  # anew: cells may have been set aside
     if as_json:
         rows = [stage.row() for stage in plan.stages]
-        folder = report_and_show(ledger, cells, grid.name, None)
         out.print_json(json.dumps({"grid": grid.name, "stages": rows, "report": str(folder)}))
-    else:
-        report_and_show(ledger, cells, grid.name, out)
     if plan.left:
         err.print(
             escape(
@@ -164,6 +164,8 @@ def status(
     name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, as_json: Json = False
 ) -> None:
     """Show what is done, failed and left, with each failure's error. Works while a run is going."""
+    from geco_ray.runtime.lease import lease_holder
+
     _, cells, ledger = _gather(name, overrides, root, data_dir)
     plan = make_plan(cells, ledger, 25)
     rows = [stage.row() for stage in plan.stages]
@@ -174,14 +176,20 @@ def status(
         for i, entry in ledger.failures(stage.stage).items()
         if i in ids
     }
+    holder = lease_holder(ledger.storage)
     if as_json:
-        out.print_json(json.dumps({"stages": rows, "failures": failures}))
+        running = {"host": holder[0], "pid": holder[1]} if holder else None
+        told = {"stages": rows, "failures": failures, "left": plan.left, "cells": plan.total, "running": running}
+        out.print_json(json.dumps(told))
         return
     from geco_ray.console import plan_table
 
-    out.print(plan_table(rows))
+    out.print(plan_table(rows, always_why=True))
     for title, error in failures.items():
         out.print(f"[red]failed[/red] {escape(f'{title}: {error}')}", highlight=False, soft_wrap=True)
+    if holder:
+        out.print(f"running: process {holder[1]} on {escape(holder[0])} holds the lease", highlight=False)
+    out.print(f"{plan.left:,} of {plan.total:,} cells left", highlight=False)
 
 
 @app.command()
@@ -190,41 +198,10 @@ def report(
 ) -> None:
     """Write a grid's tables, figures and page from what is finished, and print them."""
     grid, cells, ledger = _gather(name, overrides, root, data_dir)
+    cli_folder.require_folder(ledger)
     plan = make_plan(cells, ledger, 25)
-    _finish(grid, cells, plan, ledger, as_json, _status_command(name, overrides, root))
-
-
-@app.command()
-def check(
-    root: Root = "runs",
-    repair: Annotated[bool, typer.Option(help="Set damaged cells aside, so that the next run repeats them.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Read every file of a run folder and compare it with its checksum."""
-    from geco_ray.expand import STAGES
-    from geco_ray.runtime.lease import lease
-
-    ledger = Ledger(root)
-    whole, wrong = 0, []
-    with lease(ledger.storage) if repair else contextlib.nullcontext():
-        for stage in STAGES:
-            records, damaged = ledger.scan(stage)
-            faults = {record.id: ledger.verify(record) for record in records.values()}
-            problems = damaged | {cell_id: fault for cell_id, fault in faults.items() if fault is not None}
-            whole += sum(fault is None for fault in faults.values())
-            wrong += [{"stage": stage, "id": cell_id, "problem": problem} for cell_id, problem in problems.items()]
-            if repair:
-                ledger.quarantine(stage, problems)
-    if as_json:
-        out.print_json(json.dumps({"whole": whole, "damaged": wrong}))
-    else:
-        out.print(f"{whole} cells whole, {len(wrong)} damaged in {ledger.root}")
-        for item in wrong:
-            out.print(escape(f"{item['stage']} {item['id']}: {item['problem']}"), highlight=False, soft_wrap=True)
-        if wrong and not repair:
-            out.print("`geco-ray check --repair` sets them aside; the next run repeats them.")
-    if wrong and not repair:
-        raise typer.Exit(1)
+    see, again = (grid_command(verb, name, overrides, root, data_dir) for verb in ("status", "run"))
+    _finish(grid, cells, plan, ledger, as_json, see, f"`{again}` repairs it")
 
 
 @app.command(name="ls")
@@ -267,16 +244,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     if words == ["--version"]:
         out.print(__version__)
         sys.exit(0)
-    if words and not words[0].startswith("-") and words[0] not in verbs:
-        words.insert(0, "run")
     try:
+        if words and not words[0].startswith("-") and words[0] not in verbs:
+            _check_first_word(words[0], verbs)
+            words.insert(0, "run")
         code = app(words, prog_name="geco-ray", standalone_mode=False)
     except GecoRayError as error:
         _end(str(error), error.exit_code)
     except _WRONG_WORDS as error:
         what = str(error.format_message()).replace("Value error, ", "").rstrip(".")
         if what:  # else the help has been printed already
-            _end(f"{what}. `geco-ray --help` and `geco-ray run --help` tell what there is.", 2)
+            context = getattr(error, "ctx", None)
+            _end(f"{what}. `{context.command_path if context else 'geco-ray'} --help` tells what there is.", 2)
         code = 2
     except (KeyboardInterrupt, typer.Abort):
         code = 130
@@ -284,6 +263,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _check_first_word(word: str, verbs: set[str]) -> None:
+    """Refuse a first word that is neither a verb nor a grid, with the closest of both."""
+    if is_grid_path(word) or word in (grids := grid_names()):
+        return
+    raise unknown_name("command or grid", word, [*sorted(verbs), *grids])
 
 
 def _end(message: str, code: int) -> NoReturn:

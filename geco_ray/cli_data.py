@@ -17,8 +17,16 @@ from geco_ray.errors import UserError, unknown_name
 app = typer.Typer(no_args_is_help=True, help="Get, audit and build data sets.")
 
 Tasks = Annotated[list[str] | None, typer.Argument(help="Names of tasks; the four GECO tasks by default.")]
-DataDir = Annotated[Path | None, typer.Option(help="Your folder of data files; else GECO_RAY_DATA, else a download.")]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        help="Your folder of data files; else GECO_RAY_DATA, the cache, or, for GECO tasks alone, a download."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print plain values as JSON.")]
+_LEGEND = """negative: the word marks the first class (female, number 0); positive: it marks the last class.
+Three classes are correlated with 0, 1 and 2, so that the middle one hardly shows; --per-class takes each class
+against the others, and positive is then for the class."""
 _WIDE = 240  # a pipe has no width; at rich's 80 columns the tables would be cut into slivers
 
 
@@ -100,7 +108,7 @@ def _fetch(name: str, folder: Path | None, offline: bool | None, accept_terms: b
 @app.command()
 def audit(tasks: Tasks = None, data_dir: DataDir = None, as_json: Json = False) -> None:
     """Count what is in the files of tasks and what is wrong with them; --json lists every occurrence with its line."""
-    from geco_ray.data_views import rich_table
+    from geco_ray.data_views import show_table
     from geco_ray.geco.audit import audit_tasks
     from geco_ray.geco.tables import counts_table, defects_table
 
@@ -109,9 +117,9 @@ def audit(tasks: Tasks = None, data_dir: DataDir = None, as_json: Json = False) 
         _print_json({name: getattr(found, name).to_pylist() for name in ("counts", "summary", "defects")})
         return
     console = _console()
-    console.print(rich_table(counts_table(found)))
+    show_table(console, counts_table(found))
     console.print()
-    console.print(rich_table(defects_table(found)))
+    show_table(console, defects_table(found))
 
 
 @app.command()
@@ -171,7 +179,9 @@ def correlations(
     if as_json:
         _print_json(found.to_pylist())
     else:
-        _console().print(rich_table(printed(found, "Words that go with the label")))
+        console = _console()
+        console.print(rich_table(printed(found, "Words that go with the label")))
+        console.print(f"\n{_LEGEND}", highlight=False)
 
 
 @app.command()

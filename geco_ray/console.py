@@ -36,14 +36,14 @@ def _words(value: Any) -> str:
     return "all" if value is None else str(value)
 
 
-def plan_table(rows: list[dict[str, Any]]) -> Table:
-    """Cells, what runs them, done and left of each stage; why, where it is more than that they are missing."""
+def plan_table(rows: list[dict[str, Any]], *, always_why: bool = False) -> Table:
+    """Cells, what runs them, done and left of each stage; why, where it is more than that they are not started."""
     table = Table(show_edge=False, pad_edge=False)
     for key in ("stage", "cells", "of which", "runs as", "done", "left", "why"):
         table.add_column(key, justify="right" if key in ("cells", "done", "left") else "left", no_wrap=key == "stage")
     for row in rows:
         runs_as = f"{row['trials']:,} trials" if row["trials"] else row["runs as"]
-        why = "" if row["why"] == f"{row['left']:,} missing" else row["why"]
+        why = "" if row["why"] == f"{row['left']:,} not started" and not always_why else row["why"]
         counts = [f"{row[key]:,}" for key in ("cells", "done", "left")]
         table.add_row(row["stage"], counts[0], row["of which"], runs_as, *counts[1:], why)
     return table
@@ -57,10 +57,10 @@ def known_names(kind: str | None, data_dir: Path | None) -> dict[str, list[str]]
     from geco_ray.geco.attribution.base import ATTRIBUTIONS
     from geco_ray.geco.dataset import task_names
     from geco_ray.geco.paradigms.base import PARADIGMS
-    from geco_ray.gridfile import grid_folders
+    from geco_ray.gridfile import grid_names
 
     found = {
-        "grids": lambda: sorted({p.stem for f in grid_folders() for p in f.glob("*.yaml")}),
+        "grids": grid_names,
         "geco datasets": lambda: task_names(data_dir),
         "geco paradigms": PARADIGMS.names,
         "geco methods": ATTRIBUTIONS.names,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -22,6 +25,35 @@ def rich_table(table: PrintedTable) -> Table:
     for row in table.rows:
         shown.add_row(*map(_text, row))
     return shown
+
+
+def show_table(console: Console, table: PrintedTable) -> None:
+    """Print a table; where words or numbers would be cut in two to make it fit, one block per row instead."""
+    shown = rich_table(table)
+    if _keeps_words(shown, table, console.width):
+        console.print(shown)
+        return
+    console.print(table.title)
+    for row in table.rows:
+        block = Table(title=_text(row[0]), title_justify="left", title_style="", show_edge=False, show_header=False)
+        block.add_column(overflow="fold")
+        block.add_column(overflow="fold")
+        for name, content in zip(table.header[1:], row[1:], strict=True):
+            block.add_row(name, _text(content))
+        console.print()
+        console.print(block)
+    for note in table.notes:
+        console.print(note)
+
+
+def _keeps_words(shown: Table, table: PrintedTable, width: int) -> bool:
+    """Whether every word of the header and the cells stands whole in the table at this width."""
+    page = Console(width=width, file=io.StringIO())
+    with page.capture() as captured:
+        page.print(shown)
+    printed = set(re.split(r"[\s│┃]+", captured.get()))
+    texts = [*table.header, *(_text(content).plain for row in table.rows for content in row)]
+    return all(word in printed for text in texts for word in text.split())
 
 
 def plain_table(table: PrintedTable) -> dict[str, object]:

@@ -46,7 +46,7 @@ def find_grid(name: str) -> Path:
     Raises:
         UserError: no such grid, with the closest names.
     """
-    if name.endswith((".yaml", ".yml")) or "/" in name:
+    if is_grid_path(name):
         if _is_file(Path(name)):
             return Path(name)
         raise UserError(f"there is no grid file {name!r}", remedy="Give the path of a YAML file, or a grid's name")
@@ -54,8 +54,18 @@ def find_grid(name: str) -> Path:
     for folder in folders:
         if _is_file(folder / f"{name}.yaml"):
             return folder / f"{name}.yaml"
-    known = sorted({path.stem for folder in folders if folder.is_dir() for path in folder.glob("*.yaml")})
-    raise UserError(f"unknown grid {name!r}", where="./grids and the shipped grids", remedy=suggest(name, known))
+    remedy = suggest(name, grid_names())
+    raise UserError(f"unknown grid {name!r}", where="./grids and the shipped grids", remedy=remedy)
+
+
+def is_grid_path(name: str) -> bool:
+    """Whether a grid is given as a path, and not by name."""
+    return name.endswith((".yaml", ".yml")) or "/" in name
+
+
+def grid_names() -> list[str]:
+    """Every grid that can be given by name, sorted."""
+    return sorted({path.stem for folder in grid_folders() if folder.is_dir() for path in folder.glob("*.yaml")})
 
 
 def _is_file(path: Path) -> bool:
@@ -92,6 +102,9 @@ def read_grid(path: Path) -> GridText:
         raise UserError("not UTF-8 text", where=f"{path}:{line}", remedy="Save the file as UTF-8") from error
     grid = GridText(str(path), {})
     values = _parse(text, lambda line: f"{path}:{line}", (), grid.places)
+    if values is None:
+        remedy = "Give it the axes of geco: or cfe:; docs/grids.md has an example"
+        raise UserError("the grid file is empty", where=str(path), remedy=remedy)
     if not isinstance(values, dict):
         raise UserError(
             "a grid is a mapping of keys",

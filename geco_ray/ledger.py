@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import shlex
 import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -35,9 +36,17 @@ SCHEMA = 1
 
 
 class DamagedCell(GecoRayError):
-    """A file of a finished cell is missing or differs from its checksum; ``cell`` is its stage and id, if known."""
+    """A file of a finished cell is missing or differs from its checksum.
+
+    Attributes:
+        cell: its stage and id, if known. fault: what is wrong, without what to do about it.
+    """
 
     cell: tuple[str, str] | None = None
+
+    def __init__(self, message: str, *, fault: str | None = None) -> None:
+        super().__init__(message)
+        self.fault = fault or message
 
 
 @dataclass(frozen=True)
@@ -172,25 +181,32 @@ class Ledger:
             for suffix in record.files:
                 self._verified(record, suffix)
         except DamagedCell as error:
-            return str(error)
+            return error.fault
         return None
+
+    def repair_command(self) -> str:
+        """The command that sets damaged cells of this run folder aside."""
+        return shlex.join(["geco-ray", "check", "--repair", "--root", self.root])
 
     def _verified(self, record: Record, suffix: str) -> bytes:
         path = f"cells/{record.stage}/{record.id}.{suffix}"
         try:
             data = self.storage.read(path)
         except OSError as error:
-            raise DamagedCell(f"{self.root}/{path}: cannot be read ({error}). Run the same command again.") from error
+            raise self._damaged(record, f"{self.root}/{path}: cannot be read ({error})") from error
         expected = record.files.get(suffix, {}).get("sha256")
         actual = hashlib.sha256(data).hexdigest()
         if actual != expected:
-            damaged = DamagedCell(
-                f"{self.root}/{path}: damaged (found SHA-256 {actual}, expected {expected}). "
-                "`geco-ray check --repair` sets it aside; then run the same command again."
-            )
+            what = f"{self.root}/{path}: damaged (found SHA-256 {actual}, expected {expected})"
+            damaged = self._damaged(record, what)
             damaged.cell = (record.stage, record.id)
             raise damaged
         return data
+
+    def _damaged(self, record: Record, what: str) -> DamagedCell:
+        return DamagedCell(
+            f"{what}. `{self.repair_command()}` sets it aside; then run the same command again.", fault=f"{what}."
+        )
 
     # --- writing ---
 

@@ -19,7 +19,7 @@ class StagePlan:
     """One stage of a grid.
 
     Attributes:
-        cells: all cells. left: those not done. reasons: id to ``missing``, ``failed before`` or ``damaged``.
+        cells: all cells. left: those not done. reasons: id to ``not started``, ``failed before`` or ``damaged``.
         trials: Ray Tune trials that the whole stage is (0 for stages that run on holders or in the driver).
     """
 
@@ -79,7 +79,7 @@ def make_plan(cells: list[Cell], ledger: Ledger, pack: int) -> Plan:
         failed = ledger.failures(stage)
         left = tuple(cell for cell in mine if cell.id not in records)
         reasons = {
-            c.id: "damaged" if c.id in damaged else "failed before" if c.id in failed else "missing" for c in left
+            c.id: "damaged" if c.id in damaged else "failed before" if c.id in failed else "not started" for c in left
         }
         trials = len(packs(mine, pack)) if stage in TRIAL_STAGES else 0
         stages.append(StagePlan(stage, mine, left, reasons, trials))

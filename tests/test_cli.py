@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -52,8 +53,8 @@ def test_the_demo_plan_counts_its_cells(tmp_path: Path) -> None:
     stages = plan("demo", cwd=tmp_path)
     models = 2 * 2 * 3
     assert {name: stage["cells"] for name, stage in stages.items()} == {
-        "train": models, "explain": models * 5, "score": models * 5, "models": 3 + 3 * 2 * 25, "counterfactuals": 3 * 2,
-        "validity": 3 * 2 * 2,
+        "train": models, "explain": models * 5, "score": models * 5, "models": 3 + 3 * 4 * 25, "counterfactuals": 3 * 5,
+        "validity": 3 * 5 * 4,
     }  # fmt: skip
     assert all(stage["left"] == stage["cells"] for stage in stages.values())
 
@@ -94,7 +95,8 @@ def test_grids_beside_the_user_come_before_the_shipped_ones(tmp_path: Path) -> N
 
 def test_every_verb_with_a_table_prints_json_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(TINY)
-    for words in (["plan", "tiny.yaml"], ["status", "tiny.yaml"], ["check"], ["ls"], ["ls", "methods"], ["doctor"]):
+    verbs = (["plan", "tiny.yaml"], ["status", "tiny.yaml"], ["check", "--root", "."], ["ls"], ["ls", "methods"])
+    for words in (*verbs, ["doctor"]):
         done = command(*words, "--json", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert isinstance(json.loads(done.stdout), dict)
@@ -146,6 +148,29 @@ def test_bad_input_is_one_sentence_with_code_2_and_writes_nothing(words: list[st
     assert not list(home.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nosuch"], "unknown command or grid 'nosuch'. Known: "),
+        (["statsu", "demo"], "unknown command or grid 'statsu'. Did you mean 'status'?"),
+        (["dmeo"], "unknown command or grid 'dmeo'. Did you mean 'demo'?"),
+        (["run", "nosuch"], "unknown grid 'nosuch'"),
+        (["./nosuch.yaml"], "there is no grid file './nosuch.yaml'"),
+        (["status"], "`geco-ray status --help`"),
+        (["data", "card"], "`geco-ray data card --help`"),
+        (["check", "--root", "typo"], "there is no run folder"),
+        (["check", "--repair", "--root", "typo"], "there is no run folder"),
+        (["report", "demo", "--root", "typo"], "there is no run folder"),
+    ],
+)
+def test_words_that_mean_nothing_are_refused_with_the_closest_ones(words: list[str], said: str, tmp_path: Path) -> None:
+    done = command(*words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_encoder_that_is_not_there_says_where_it_was_looked_for_and_what_to_do(tmp_path: Path) -> None:
     done = command("demo", "geco.encoders=[bert-base-uncased]", cwd=tmp_path, HF_HOME=str(tmp_path))
     assert str(tmp_path / "hub") in done.stderr
@@ -178,7 +203,7 @@ def test_a_gpu_that_cannot_be_had_is_code_3(tmp_path: Path) -> None:
     import torch
 
     more = str(torch.cuda.device_count() + 1)
-    for words in (["--gpus-per-trial", more], ["--device", f"cuda:{more}"]):
+    for words in (["--gpus", more], ["--gpus-per-trial", more], ["--device", f"cuda:{more}", "--executor", "inline"]):
         done = command("demo", *words, cwd=tmp_path)
         assert done.returncode == 3
         assert done.stderr.count("\n") == 1
@@ -189,6 +214,10 @@ def test_a_run_folder_in_use_is_code_4(tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(TINY)
     with lease(Ledger(tmp_path / "runs").storage):
         done = command("tiny.yaml", "--executor", "inline", cwd=tmp_path)
+        seen = command("status", "tiny.yaml", cwd=tmp_path)
+    assert f"running: process {os.getpid()} on {socket.gethostname()} holds the lease" in seen.stdout
+    assert seen.stdout.splitlines()[-1] == "6 of 6 cells left"
+    assert "not started" in seen.stdout
     assert done.returncode == 4
     assert str(os.getpid()) in done.stderr
     assert done.stderr.count("\n") == 1
@@ -235,3 +264,42 @@ def test_a_tiny_grid_runs_is_shown_and_is_found_done_from_another_folder(
     assert {row["stage"]: row["left"] for row in json.loads(wanted.stdout)["stages"]} == {
         "models": 1, "counterfactuals": 0, "validity": 1,
     }  # fmt: skip
+
+    damage_is_set_aside_and_repaired(tmp_path)
+
+
+def damage_is_set_aside_and_repaired(folder: Path) -> None:
+    """A bit that turned in a table is seen by each verb that reads it, and two commands later all is well."""
+    run = ("run", "tiny.yaml", "--root", "results/one", "--executor", "inline")
+    root = folder / "results" / "one"
+
+    def turn_a_bit() -> None:
+        (table,) = (root / "cells" / "validity").glob("*.parquet")
+        data = bytearray(table.read_bytes())
+        data[len(data) // 2] ^= 1
+        table.write_bytes(data)
+
+    turn_a_bit()
+    found = command("check", "--root", "results/one", cwd=folder)
+    assert found.returncode == 1
+    assert found.stdout.count(f"geco-ray check --repair --root {root}") == 1
+    mended = command("check", "--root", "results/one", "--repair", cwd=folder)
+    assert mended.returncode == 0
+    assert f"set aside 1 cell, moved to {root}/quarantine; run the grid again" in mended.stdout
+    assert "check --repair" not in mended.stdout
+    assert command(*run, cwd=folder).returncode == 0
+
+    turn_a_bit()
+    told = command("report", "tiny.yaml", "--root", "results/one", cwd=folder)
+    assert told.returncode == 1
+    aside = f"set aside 1 damaged cell, moved to {root}/quarantine; "
+    assert f"{aside}`geco-ray run tiny.yaml --root results/one` repairs it" in told.stderr
+    assert command(*run, cwd=folder).returncode == 0
+
+    turn_a_bit()
+    told = command(*run, cwd=folder)
+    assert told.returncode == 1
+    assert f"{aside}the same command again repairs it" in told.stderr
+    again = command(*run, cwd=folder)
+    assert again.returncode == 0
+    assert "KD-tree" in again.stdout

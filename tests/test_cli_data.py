@@ -174,6 +174,17 @@ def test_audit_prints_two_tables_and_lists_every_occurrence_as_data(call: Call) 
     assert [record["split"] for record in data["counts"]] == ["train", "test"]
 
 
+@pytest.mark.parametrize("width", [80, 100, 240])
+def test_audit_keeps_words_and_numbers_whole(width: int, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli_data, "_WIDE", width)
+    answer = call("audit", "demo_binary_all", "demo_non_binary_subj")
+    words = set(re.split(r"[\s│┃]+", answer.out))
+    assert {"demo_non_binary_subj", "vocabulary:", "written,", "unchanged_truth", "loader", "train"} <= words
+    counts = call("audit", "demo_binary_all", "--json").json["counts"]
+    assert {str(row["words_total"]) for row in counts} <= words
+    assert max(map(len, answer.out.splitlines())) <= width
+
+
 def test_audit_of_the_release_gives_the_published_numbers(call: Call, data_dir: Path) -> None:
     data = call("audit", "--data-dir", data_dir, "--json").json
     counts = {(record["task"], record["split"]): record for record in data["counts"]}
@@ -242,7 +253,10 @@ def test_terms_of_another_shape_are_refused(call: Call, tmp_path: Path, text: st
 def test_correlations_name_the_pronouns(call: Call) -> None:
     found = call("correlations", "demo_binary_all", "--top", "1", "--json").json
     assert {record["side"]: record["word"] for record in found} == {"negative": "she", "positive": "he"}
-    assert "she" in call("correlations", "demo_binary_all", "--top", "1").out
+    shown = call("correlations", "demo_binary_all", "--top", "1").out
+    assert "she" in shown
+    assert "negative: the word marks the first class" in shown
+    assert "with 0, 1 and 2" in shown
 
 
 def test_tables_as_a_document_and_as_data(call: Call, data_dir: Path) -> None:

@@ -32,7 +32,7 @@ def test_an_empty_ledger_leaves_everything(tmp_path: Path) -> None:
     assert (plan.total, plan.left) == (12, 12)
     assert plan.stages[0].row() == {
         "stage": "models", "cells": 8, "of which": "2 base, 6 variant", "trials": 3, "runs as": "trials",
-        "done": 0, "left": 8, "why": "8 missing",
+        "done": 0, "left": 8, "why": "8 not started",
     }  # fmt: skip
     assert [stage.row()["runs as"] for stage in plan.stages] == ["trials", "trials", "holders"]
     assert plan.stages[2].trials == 0
@@ -67,7 +67,7 @@ def test_cells_of_other_grids_in_the_same_folder_do_not_count(tmp_path: Path) ->
     ledger.fail(BaseCell("third", "d", 1, "paper"), ValueError("x"))
     plan = make_plan(grid(), ledger, 25)
     assert (plan.total, plan.left) == (12, 12)
-    assert set(plan.stages[0].reasons.values()) == {"missing"}
+    assert set(plan.stages[0].reasons.values()) == {"not started"}
 
 
 def test_every_stage_runs_in_one_way() -> None:

@@ -43,6 +43,22 @@ def lease(storage: Storage) -> Iterator[None]:
         os.close(handle)
 
 
+def lease_holder(storage: Storage) -> tuple[str, int] | None:
+    """Host and process that hold a run folder now; None if nobody does, as far as it can be seen. Takes no lock."""
+    if not isinstance(storage, LocalStorage):
+        return None
+    try:
+        handle = os.open(storage.folder / "lease.json", os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        holder = _holder(handle)
+    finally:
+        os.close(handle)
+    gone = holder is not None and holder[0] == socket.gethostname() and not process_lives(holder[1])
+    return None if gone else holder
+
+
 def _take(path: Path) -> int:
     """Open and lock the lease; the handle keeps the lock."""
     while True:
@@ -51,7 +67,7 @@ def _take(path: Path) -> int:
             handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
         except OSError as error:
             raise StorageError(
-                f"{path}: cannot be written ({error.strerror}). Give another folder with --root."
+                f"{path.parent}: the run folder cannot be written ({error.strerror}). Give another with --root."
             ) from error
         try:
             locked = lock_file(handle, wait=False)
@@ -82,7 +98,7 @@ def _sign(path: Path, handle: int) -> None:
     except OSError as error:
         path.unlink(missing_ok=True)
         raise StorageError(
-            f"{path}: cannot be written ({error.strerror}). Free some space or change --root."
+            f"{path.parent}: the run folder cannot be written ({error.strerror}). Free some space or change --root."
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""One bar on a terminal; on a pipe, a line a minute. A failed cell is told when it fails, in one line."""
+"""One bar on a terminal; on a pipe, a line at the end of a stage. A failed cell is told when it fails, in one line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from geco_ray.work.base import Outcome
 
-_SECONDS_BETWEEN_LINES = 60.0
+_SECONDS_BETWEEN_LINES = 600.0  # within a stage; so a log of hours stays short
 
 
 class RunProgress:
@@ -21,6 +21,7 @@ class RunProgress:
         self.total, self.done, self.failed = total, 0, 0
         self._console, self._quiet = console, quiet
         self._stage = ""
+        self._before = (0, 0)  # done and failed when this stage began
         self._last_line = time.monotonic()
         self._bar: Progress | None = None
         self._task: TaskID | None = None
@@ -44,12 +45,22 @@ class RunProgress:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
+        if error is None:
+            self._end_stage()
 
     def stage(self, name: str) -> None:
         """Say which stage runs now."""
-        self._stage = name
+        if name != self._stage:  # a stage may come in several waves
+            self._end_stage()
+            self._stage, self._before = name, (self.done, self.failed)
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=name)
+
+    def _end_stage(self) -> None:
+        settled, failed = self.done - self._before[0], self.failed - self._before[1]
+        if self._bar is None and not self._quiet and settled:
+            cells = f"{settled - failed:,} cells done" + (f", {failed:,} failed" if failed else "")
+            self._console.print(f"{self._stage}: {cells} ({self.done:,} of {self.total:,})", highlight=False)
 
     def settle(self, done: int) -> None:
         """Correct the count after a stage: cells committed by a worker that then died were never reported."""

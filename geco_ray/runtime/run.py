@@ -217,6 +217,10 @@ def check_device(settings: RunSettings) -> None:
         )  # fmt: skip
     if settings.executor == "ray" and (settings.address or os.environ.get("RAY_ADDRESS")):
         return
+    if settings.gpus and settings.gpus > (present := _present_gpus()):
+        raise ResourceError(
+            f"--gpus asks for {settings.gpus:g} and this machine has {present}. Give as many, or 0 for CPUs."
+        )
     if settings.device.startswith("cuda"):
         resolve_device(settings.device)
     for option, asked in (("trial", settings.gpus_per_trial), ("actor", settings.gpus_per_actor)):
@@ -227,9 +231,13 @@ def check_device(settings: RunSettings) -> None:
 
 
 def _local_gpus(settings: RunSettings) -> float:
+    return _present_gpus() if settings.gpus is None else settings.gpus
+
+
+def _present_gpus() -> int:
     import torch
 
-    return torch.cuda.device_count() if settings.gpus is None else settings.gpus
+    return torch.cuda.device_count()
 
 
 def run_plan(plan: Plan, cells: list[Cell], settings: RunSettings, console: Console) -> Plan:

@@ -157,9 +157,9 @@ def test_the_plan_tells_damaged_from_failed_from_missing(root: Path) -> None:
     ledger = Ledger(root)
     ledger.fail(failed, ValueError("x"))
     plan = make_plan([*CELLS, failed, missing], ledger, 25)
-    assert plan.stages[0].reasons == {VICTIM.id: "damaged", failed.id: "failed before", missing.id: "missing"}
+    assert plan.stages[0].reasons == {VICTIM.id: "damaged", failed.id: "failed before", missing.id: "not started"}
     assert plan.damaged() == {"models": [VICTIM.id]}
-    assert plan.stages[0].row()["why"] == "1 damaged, 1 failed before, 1 missing"
+    assert plan.stages[0].row()["why"] == "1 damaged, 1 failed before, 1 not started"
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "safetensors"])
