@@ -212,9 +212,19 @@ def list_names(
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
-    """List the names that a grid may use."""
+    """List the names that a grid may use; methods, paradigms and families with their titles and options."""
+    from geco_ray.cli_names import COMPONENTS, component_lines, components
     from geco_ray.console import known_names, names_table
 
+    if kind in COMPONENTS:
+        found = components(kind)
+        if as_json:
+            out.print_json(json.dumps(found))
+        else:
+            for line in component_lines(found):
+                out.print(escape(line), highlight=False, soft_wrap=True)
+            out.print("In a grid: NAME, or {name: NAME, OPTION: VALUE}; see docs/grids.md.", highlight=False)
+        return
     names = known_names(kind, data_dir)
     if as_json:
         out.print_json(json.dumps(names))

@@ -199,5 +199,5 @@ def _explain(error: ValidationError, text: GridText) -> UserError:
         f"{key}: {what}",
         where=where,
         found="null" if first["input"] is None else first["input"],
-        remedy="Change the value; docs/architecture.md and the shipped grids show what each axis takes",
+        remedy="Change the value; `geco-ray ls` and docs/grids.md tell what each key takes",
     )
