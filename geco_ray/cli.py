@@ -47,13 +47,17 @@ DataDir = cli_data.DataDir
 Json = Annotated[bool, typer.Option("--json", help="Print the table as JSON.")]
 
 
-def _gather(
-    name: str, overrides: list[str] | None, root: str, data_dir: Path | None
-) -> tuple[Grid, list[Cell], Ledger]:
+def _check_data_dir(data_dir: Path | None) -> None:
     if data_dir is not None and not data_dir.is_dir():
         raise UserError(
             "there is no such folder", where=f"--data-dir {data_dir}", remedy="Give the folder of your data"
         )
+
+
+def _gather(
+    name: str, overrides: list[str] | None, root: str, data_dir: Path | None
+) -> tuple[Grid, list[Cell], Ledger]:
+    _check_data_dir(data_dir)
     grid, text = load_grid(name, overrides or ())
     cells = expand(grid, text, data_dir.absolute() if data_dir else None)
     return grid, cells, Ledger(root)
@@ -233,11 +237,13 @@ def list_names(
 
 
 @app.command()
-def doctor(as_json: Json = False) -> None:
-    """Show versions, devices, encoders and folders, and what is missing with the command that gets it."""
-    from geco_ray.console import health, health_table
+def doctor(root: Root = "runs", data_dir: DataDir = None, as_json: Json = False) -> None:
+    """Show versions, devices, encoders, data and folders, and what is missing with the command that gets it."""
+    from geco_ray.cli_health import health
+    from geco_ray.console import health_table
 
-    facts = health()
+    _check_data_dir(data_dir)
+    facts = health(root, data_dir)
     if as_json:
         out.print_json(json.dumps(facts))
     else:

