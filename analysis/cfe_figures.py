@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from analysis.aggregate import highest, lines
-from analysis.figures import FAINT, GREY, Picture, empty, grid_of_panels, heading, render
-from analysis.names import in_order, look, title
+from analysis.figures import FAINT, GREY, Picture, empty, grid_of_panels, heading, legend_columns, render
+from analysis.names import Look, in_order, title, variants
 from analysis.views import amount, counted, ordered, with_labels
 
 
@@ -59,7 +59,7 @@ def _trade_off(part: pd.DataFrame) -> Figure:
     floor = max(0.0, 10 * math.floor(10 * low - 0.3))
     figure, panels = grid_of_panels(len(datasets), 3.1, 1.35)
     for axes, dataset in zip(panels, datasets, strict=True):
-        _trade_off_panel(axes, part[part["dataset"] == dataset], floor)
+        _trade_off_panel(axes, part[part["dataset"] == dataset], floor, _styles(part))
         axes.set_title(title("dataset", dataset))
     for axes in panels[:: 2 if len(panels) > 1 else 1]:
         axes.set_ylabel("Empirical robustness, %")
@@ -78,14 +78,20 @@ def _trade_off(part: pd.DataFrame) -> Figure:
     return figure
 
 
-def _trade_off_panel(axes: Axes, part: pd.DataFrame, floor: float) -> None:
+def _styles(part: pd.DataFrame) -> dict[str, Look]:
+    names = part.drop_duplicates("method_label").set_index("method_label")["method"]
+    labels = ordered(part, "counterfactual", "method", "method_label")
+    return variants("counterfactual", [(names[label], label) for label in labels])
+
+
+def _trade_off_panel(axes: Axes, part: pd.DataFrame, floor: float, styles: dict[str, Look]) -> None:
     known = part[part["robustness"].notna() & part["distance"].notna()]
     steps = frontier([(row.distance, 100 * row.robustness) for row in lines(known)])
     if len(steps) > 1:
         xs, ys = zip(*steps, strict=True)
         axes.step(xs, ys, where="post", color=GREY, lw=1.1, ls=(0, (4, 3)), zorder=1)
     for row in lines(known):
-        _method_mark(axes, row)
+        _method_mark(axes, row, styles[row.method_label])
     missing = part[part["robustness"].isna() | part["distance"].isna()]["method_label"].tolist()
     if missing:
         axes.annotate(
@@ -96,7 +102,7 @@ def _trade_off_panel(axes: Axes, part: pd.DataFrame, floor: float) -> None:
             fontsize=7,
             color=GREY,
         )
-    axes.set_xlim(0, None if known.empty else 1.12 * (known["distance"] + known["distance_sd"].fillna(0)).max())
+    axes.set_xlim(*_distance_range(known))
     axes.set_ylim(floor, 100 + 0.05 * (100 - floor))
     axes.set_xlabel("Distance: mean change per feature, in median absolute deviations")
     axes.grid(color=FAINT, lw=0.6)
@@ -104,8 +110,19 @@ def _trade_off_panel(axes: Axes, part: pd.DataFrame, floor: float) -> None:
     axes.tick_params(length=0, pad=5)
 
 
-def _method_mark(axes: Axes, row: Any) -> None:
-    style = look("counterfactual", row.method)
+def _distance_range(known: pd.DataFrame) -> tuple[float, float | None]:
+    """From 0, unless that would leave more than the left half empty."""
+    if known.empty:
+        return 0.0, None
+    sd = known["distance_sd"].fillna(0)
+    low, high = float((known["distance"] - sd).min()), float((known["distance"] + sd).max())
+    if low <= 0.5 * high:
+        return 0.0, 1.12 * high
+    room = 0.15 * (high - low) or 0.1 * high
+    return low - room, high + room
+
+
+def _method_mark(axes: Axes, row: Any, style: Look) -> None:
     x, y = row.distance, 100 * row.robustness
     for sd, xs, ys in (
         (row.robustness_sd, [x, x], [y - 100 * row.robustness_sd, y + 100 * row.robustness_sd]),
@@ -128,16 +145,20 @@ def _method_mark(axes: Axes, row: Any) -> None:
 
 
 def _method_legend(figure: Figure, part: pd.DataFrame) -> None:
-    first = part.drop_duplicates("method_label").set_index("method_label")["method"]
     handles = []
-    for label in ordered(part, "counterfactual", "method", "method_label"):
-        style = look("counterfactual", first[label])
+    for label, style in _styles(part).items():
         face = "white" if style.hollow else style.colour
         handles.append(
             Line2D([], [], color=style.colour, marker=style.marker, mfc=face, mec=style.colour, ms=7, lw=0, label=label)
         )
     handles.append(Line2D([], [], color=GREY, lw=1.1, ls=(0, (4, 3)), label="frontier"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False, fontsize=8.5)
+    figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        frameon=False,
+        fontsize=8.5,
+        ncols=legend_columns([str(handle.get_label()) for handle in handles], 5),
+    )
 
 
 def family_figures(table: pd.DataFrame) -> list[Picture]:

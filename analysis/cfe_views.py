@@ -13,6 +13,7 @@ from analysis.names import in_order, title
 from analysis.ranking import agreement
 from analysis.setup import cfe_setup
 from analysis.views import CFE, GAP, View, counted, number, ordered, spread, with_labels
+from geco_ray.errors import simplify
 
 METRICS = {
     "coverage": "Coverage %",
@@ -90,7 +91,7 @@ def family_views(table: pd.DataFrame) -> list[View]:
         values = part.pivot_table(index="method_label", columns="family", values="robustness", dropna=False)
         findings = family_findings(agreement(values))
         name = f"Robustness by what changed: {title('dataset', dataset)}, protocol {protocol}, seeding {seeding}"
-        header = ("Method", *(title("family", family) for family in families))
+        header = ("Method", *(_family_title(family) for family in families))
         footer = len(rows) - part["method_label"].nunique()
         views.append(
             View(
@@ -107,6 +108,12 @@ def family_views(table: pd.DataFrame) -> list[View]:
             )
         )
     return views
+
+
+def _family_title(family: str) -> str:
+    """The title, with the grid's name beside it where that is another word."""
+    shown = title("family", family)
+    return shown if simplify(family) in simplify(shown) else f"{shown} ({family})"
 
 
 def _family_notes(part: pd.DataFrame) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,6 +91,13 @@ def heading(figure: Figure, title: str, subtitle: str) -> None:
     figure.text(0.008, 1 - 0.10 / height, title, ha="left", va="top", fontsize=13, fontweight="bold")
     place = 1 - 0.40 / height
     figure.text(0.008, place, "\n".join(wrapped), ha="left", va="top", fontsize=9, color=GREY, linespacing=1.35)
+
+
+def legend_columns(labels: Sequence[str], most: int) -> int:
+    """How many columns a legend needs: as few rows as fit into the figure's width, and no row left with a rest."""
+    room = max(1, min(most, int(150 / (max(map(len, labels)) + 7))))
+    rows = -(-len(labels) // room)
+    return -(-len(labels) // rows)
 
 
 def empty(name: str, message: str) -> Picture:

@@ -27,6 +27,11 @@ INTERVALS = (
 )
 
 
+def reference_labels(part: pd.DataFrame) -> set[str]:
+    """The labels of the methods that explain no model and are there to compare with."""
+    return set(part.loc[part["method"].isin(REFERENCES), "method_label"])
+
+
 def mass_findings(part: pd.DataFrame, models: Sequence[str]) -> tuple[str, ...]:
     """For each model: which attribution method leads, whether decisively, and which are not above chance."""
     sentences = []

@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from analysis.aggregate import highest, lines
-from analysis.figures import BAND, FAINT, GREY, INK, Picture, empty, grid_of_panels, heading, render
-from analysis.names import in_order, look, title
+from analysis.figures import BAND, FAINT, GREY, INK, Picture, empty, grid_of_panels, heading, legend_columns, render
+from analysis.findings import REFERENCES, reference_labels
+from analysis.names import Look, in_order, title, variants
 from analysis.views import amount, counted, ordered, with_labels
 
 
@@ -31,12 +32,13 @@ def mass_figures(mass: pd.DataFrame, per_seed: pd.DataFrame) -> list[Picture]:
 
 
 def _alt(part: pd.DataFrame) -> str:
-    best = highest(part, "mean")
+    judged = part[~part["method"].isin(REFERENCES) & part["mean"].notna()]
+    best = highest(part if judged.empty else judged, "mean")
     return (
         f"Mass accuracy of {amount(part['method_label'].nunique(), 'attribution method', 'attribution methods')} on "
         f"{amount(part['model_label'].nunique(), 'model', 'models')} and "
-        f"{amount(part['dataset'].nunique(), 'dataset', 'datasets')}; the highest mean is {best.mean:.2f}, "
-        f"{best.method_label} on {best.model_label}."
+        f"{amount(part['dataset'].nunique(), 'dataset', 'datasets')}; the highest mean of those that "
+        f"explain the model is {best.mean:.2f}, {best.method_label} on {best.model_label}."
     )
 
 
@@ -44,10 +46,13 @@ def _draw(part: pd.DataFrame, per_seed: pd.DataFrame) -> Figure:
     datasets = in_order("dataset", part["dataset"])
     methods = ordered(part, "attribution", "method", "method_label")
     models = ordered(part, "paradigm", "paradigm", "model_label")
+    references = reference_labels(part)
+    names = [f"{method} (reference)" if method in references else method for method in methods]
     band = 0.24 + 0.075 * len(models)
     figure, panels = grid_of_panels(len(datasets), 0.75 + band * len(methods), 1.25)
     for axes, dataset in zip(panels, datasets, strict=True):
         _panel(axes, part[part["dataset"] == dataset], per_seed, methods, models)
+        axes.set_yticks(range(len(methods)), names)
         axes.set_title(title("dataset", dataset))
     seeds = int(part["mean_n"].max())
     heading(
@@ -65,18 +70,20 @@ def _panel(axes: Axes, part: pd.DataFrame, per_seed: pd.DataFrame, methods: list
     step = 0.76 / max(len(models), 1)
     for place in range(0, len(methods), 2):
         axes.axhspan(place - 0.5, place + 0.5, color=BAND, zorder=0, lw=0)
+    styles = _styles(part, models)
     keys = ["dataset", "encoder", "paradigm", "method", "settings"]
     seeds = per_seed.merge(part[[*keys, "method_label", "model_label"]], on=keys)
     for row in lines(part):
         offset = (models.index(row.model_label) - (len(models) - 1) / 2) * step
         dots = seeds[(seeds["method_label"] == row.method_label) & (seeds["model_label"] == row.model_label)]
-        _point(axes, row, methods.index(row.method_label) + offset, dots["mean"].dropna().tolist())
+        _point(
+            axes, row, styles[row.model_label], methods.index(row.method_label) + offset, dots["mean"].dropna().tolist()
+        )
     chance = part["chance"].mean()
     if pd.notna(chance):
         axes.axvline(chance, color=INK, lw=1.0, ls=(0, (4, 3)), zorder=1)
         axes.set_title(f"chance {chance:.2f}", loc="right", fontsize=8.5, fontweight="normal", color=GREY)
     axes.set(xlim=(0, 1), ylim=(len(methods) - 0.5, -0.5), xlabel="Mass accuracy")
-    axes.set_yticks(range(len(methods)), methods)
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".50", ".75", "1"])
     axes.grid(axis="x", color=FAINT, lw=0.6)
     axes.set_axisbelow(True)
@@ -84,8 +91,12 @@ def _panel(axes: Axes, part: pd.DataFrame, per_seed: pd.DataFrame, methods: list
     axes.spines["left"].set_visible(False)
 
 
-def _point(axes: Axes, row: Any, y: float, seeds: list[float]) -> None:
-    style = look("paradigm", row.paradigm)
+def _styles(part: pd.DataFrame, models: list[str]) -> dict[str, Look]:
+    names = part.drop_duplicates("model_label").set_index("model_label")["paradigm"]
+    return variants("paradigm", [(names[model], model) for model in models if model in names.index])
+
+
+def _point(axes: Axes, row: Any, style: Look, y: float, seeds: list[float]) -> None:
     if pd.isna(row.mean):
         axes.annotate("n=0", (0, y), (2, 0), textcoords="offset points", fontsize=6, color=style.colour, va="center")
         return
@@ -115,10 +126,10 @@ def _point(axes: Axes, row: Any, y: float, seeds: list[float]) -> None:
 
 
 def _legend(figure: Figure, part: pd.DataFrame, models: list[str]) -> None:
-    first = part.drop_duplicates("model_label").set_index("model_label")["paradigm"]
+    styles = _styles(part, models)
     handles, most = [], int(part["mean_n"].max())
     for model in models:
-        style = look("paradigm", first[model])
+        style = styles[model]
         seeds = part.loc[part["model_label"] == model, "mean_n"]
         label = model if (seeds == most).all() else f"{model} ({counted(seeds, 'seed', 'seeds')})"
         face = "white" if style.hollow else style.colour
@@ -131,7 +142,7 @@ def _legend(figure: Figure, part: pd.DataFrame, models: list[str]) -> None:
     figure.legend(
         handles=handles,
         loc="outside lower center",
-        ncols=min(len(handles), 7 if most == part["mean_n"].min() else 4),
+        ncols=legend_columns([str(handle.get_label()) for handle in handles], 7),
         frameon=False,
         fontsize=8.5,
     )

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.aggregate import highest, lines
-from analysis.findings import INTERVALS, REFERENCE_NOTE, REFERENCES, mass_findings
+from analysis.findings import INTERVALS, REFERENCE_NOTE, mass_findings, reference_labels
 from analysis.load import model_settings
 from analysis.names import in_order, title
 from analysis.setup import geco_setup
@@ -49,7 +49,7 @@ def _mass_view(
     methods = ordered(part, "attribution", "method", "method_label")
     usual = {model: int(part.loc[part["model_label"] == model, "mean_n"].max()) for model in models}
     cells = {(row.method_label, row.model_label): row for row in lines(part)}
-    references = set(part.loc[part["method"].isin(REFERENCES), "method_label"])
+    references = reference_labels(part)
     rows = []
     for method in methods:
         texts = []

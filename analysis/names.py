@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from geco_ray.errors import simplify
 
@@ -27,6 +27,7 @@ class Look:
 # Okabe and Ito's colours, which stay apart under the common forms of colour blindness; greys mark baselines.
 _SPARE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _SPARE_MARKERS = ("P", "X", "h", "*", "p", "8")
+_VARIANT_MARKERS = ("D", "^", "X", "v", "P", "o", "s")
 
 _DATASETS = {
     "binary_gender_all": "Binary, all persons (D_A)",
@@ -109,6 +110,31 @@ def look(kind: str, name: str) -> Look:
     number = zlib.crc32(simplify(name).encode())
     colour, marker = _SPARE[number % len(_SPARE)], _SPARE_MARKERS[number // 7 % len(_SPARE_MARKERS)]
     return Look(name, len(_KNOWN[kind]), colour, marker, hollow=True)
+
+
+def variants(kind: str, labels: Iterable[tuple[str, str]]) -> dict[str, Look]:
+    """Label to look for pairs of (name, label): the labels of one name get shades and markers of their own.
+
+    The first label of a name keeps its look, so that nothing changes where a name has one setting only.
+    """
+    found: dict[str, Look] = {}
+    count: dict[str, int] = {}
+    for name, label in labels:
+        if label not in found:
+            place = count[name] = count.get(name, -1) + 1
+            found[label] = _shade(look(kind, name), place)
+    return found
+
+
+def _shade(own: Look, place: int) -> Look:
+    """The ``place``-th variant of a look: darker and lighter in turn, with another marker."""
+    if place == 0:
+        return own
+    target, part = (0, 0.45) if place % 2 else (255, 0.5)
+    channels = (int(own.colour[at : at + 2], 16) for at in (1, 3, 5))
+    colour = "#" + "".join(f"{round(channel + part * (target - channel)):02X}" for channel in channels)
+    others = [marker for marker in _VARIANT_MARKERS if marker != own.marker]
+    return replace(own, colour=colour, marker=others[(place - 1) % len(others)])
 
 
 def title(kind: str, name: str) -> str:

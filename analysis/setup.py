@@ -62,14 +62,18 @@ def _odd(kind: str, found: Iterable[tuple[str, dict[str, Any]]], protocol: str =
         usual = _defaults(kind, name, protocol, dataset)
         unlike = {key: seen for key, seen in values[name].items() if key not in usual or seen != [usual[key]]}
         if unlike:
-            shown = (f"{key}={' or '.join(map(json.dumps, _sorted(seen)))}" for key, seen in sorted(unlike.items()))
+            shown = (f"{key}={_either(seen, usual.get(key))}" for key, seen in sorted(unlike.items()))
             texts.append(f"{title(kind, name)} {', '.join(shown)}")
     return texts
 
 
-def _sorted(values: list[Any]) -> list[Any]:
+def _either(values: list[Any], usual: Any) -> str:
     numbers = all(isinstance(value, int | float) for value in values)
-    return sorted(values) if numbers else sorted(values, key=json.dumps)
+    texts = [
+        json.dumps(value) + (" (the default)" if value == usual else "")
+        for value in sorted(values, key=None if numbers else json.dumps)
+    ]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}"
 
 
 @cache

@@ -6,6 +6,7 @@ A view is made once from a table of numbers and then shown alike in the terminal
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -89,9 +90,10 @@ def with_labels(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def ordered(table: pd.DataFrame, kind: str, column: str, label: str) -> list[str]:
-    """The distinct labels of ``table``, in the papers' order of the names in ``column``."""
-    pairs = {(look(kind, name).rank, name, text) for name, text in zip(table[column], table[label], strict=True)}
-    return list(dict.fromkeys(text for _, _, text in sorted(pairs)))
+    """The distinct labels of ``table``, in the papers' order of the names in ``column``; 5 stands before 10."""
+    pairs = set(zip(table[column], table[label], strict=True))
+    inside = sorted(pairs, key=lambda pair: (look(kind, pair[0]).rank, pair[0], _natural(pair[1])))
+    return list(dict.fromkeys(text for _, text in inside))
 
 
 def _settings_tails(table: pd.DataFrame, by: list[str], concerns: Callable[[str], bool]) -> list[str]:
@@ -108,6 +110,12 @@ def _settings_tails(table: pd.DataFrame, by: list[str], concerns: Callable[[str]
         unlike = [key for key in sorted(mine) if any(other.get(key) != mine[key] for other in others)]
         tails.append(" [" + ", ".join(f"{key.split('.')[-1]}={mine[key]}" for key in unlike) + "]" if unlike else "")
     return tails
+
+
+def _natural(text: str) -> tuple[list[tuple[str, float]], str]:
+    """A sort key under which the numbers within texts count as numbers."""
+    pieces = re.findall(r"([^\d]*)(\d+(?:\.\d+)?(?:e-?\d+)?)?", text)
+    return [(words, float(digits or -1)) for words, digits in pieces], text
 
 
 def _flatten(value: Any, prefix: str = "") -> list[tuple[str, Any]]:

@@ -1,0 +1,57 @@
+"""Several settings of one model or method: told apart by mark, sorted by number, named as in the grid."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from analysis.cfe_figures import _distance_range
+from analysis.cfe_views import _family_title
+from analysis.figures import legend_columns
+from analysis.names import look, variants
+from analysis.views import ordered
+
+
+def test_numbers_in_labels_sort_as_numbers() -> None:
+    options = ("n_steps=10", "n_steps=5", "n_steps=200", "rate=0.01", "rate=1e-05", "rate=0.001")
+    table = pd.DataFrame({"method": "integrated_gradients", "label": [f"IG [{text}]" for text in options]})
+    table.loc[len(table)] = ["saliency", "Saliency"]
+    found = ordered(table, "attribution", "method", "label")
+    assert found == ["Saliency", "IG [n_steps=5]", "IG [n_steps=10]", "IG [n_steps=200]", "IG [rate=1e-05]",
+                     "IG [rate=0.001]", "IG [rate=0.01]"]  # fmt: skip
+
+
+def test_variants_of_one_model_look_unlike_and_the_first_keeps_its_look() -> None:
+    names = ("BERT-C", *["OLA-CEA"] * 5)
+    found = variants("paradigm", [(name, f"{name} {place}") for place, name in enumerate(names)])
+    assert found["BERT-C 0"] == look("paradigm", "BERT-C")
+    assert found["OLA-CEA 1"] == look("paradigm", "OLA-CEA")
+    assert len({(each.colour, each.marker) for each in found.values()}) == 6
+    assert len({each.marker for each in list(found.values())[1:]}) == 5
+
+
+@pytest.mark.parametrize(
+    ("count", "most", "columns"), [(1, 5, 1), (5, 5, 5), (6, 5, 3), (10, 5, 5), (11, 5, 4), (7, 7, 7), (8, 7, 4)]
+)
+def test_legend_rows_are_balanced(count: int, most: int, columns: int) -> None:
+    assert legend_columns(["KD-tree"] * count, most) == columns
+
+
+def test_long_labels_get_fewer_columns() -> None:
+    assert legend_columns(["x" * 60] * 4, 5) == 2
+    assert legend_columns(["x" * 400] * 2, 5) == 1
+
+
+def test_the_distance_axis_starts_at_zero_unless_that_wastes_half_of_it() -> None:
+    near = pd.DataFrame({"distance": [0.2, 1.0], "distance_sd": [None, 0.5]}).astype("float64")
+    assert _distance_range(near) == (0.0, pytest.approx(1.68))
+    far = pd.DataFrame({"distance": [2.0, 3.0], "distance_sd": [0.0, 0.0]})
+    assert _distance_range(far) == (pytest.approx(1.85), pytest.approx(3.15))
+    assert _distance_range(far.head(1)) == (pytest.approx(1.8), pytest.approx(2.2))
+
+
+def test_a_family_shows_the_grids_name_where_its_title_is_another_word() -> None:
+    names = ("seed", "bounded_parameter", "training_config", "deletion")
+    assert [_family_title(name) for name in names] == [
+        "New seed", "Parameter perturb. (bounded_parameter)", "Training config", "Deletion",
+    ]  # fmt: skip
