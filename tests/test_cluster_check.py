@@ -236,6 +236,22 @@ def test_commands_of_ray_on_the_page_exist() -> None:
     assert verbs <= set(cli.commands)
 
 
+def test_the_head_of_the_shipped_file_and_the_page_give_the_same_commands() -> None:
+    def told(text: str) -> list[str]:
+        return [" ".join(line.split()) for line in re.findall(r"^(?:#   )?(ray exec .*--tmux .*)$", text, re.M)]
+
+    assert told(SHIPPED) == told(PAGE)
+    assert "--data-dir data" in told(SHIPPED)[0]
+
+
+def test_every_kind_of_machine_says_where_its_profile_goes() -> None:
+    kinds = re.split(
+        r"^  (?=\w+:$)", SHIPPED.partition("available_node_types:")[2].partition("head_node_type")[0], flags=re.M
+    )
+    assert [kind.partition(":")[0] for kind in kinds[1:]] == ["head", "gpu_spot", "cpu_spot"]
+    assert all("# IamInstanceProfile:" in kind for kind in kinds[1:])
+
+
 def test_the_slurm_script_is_a_script(tmp_path: Path) -> None:
     (script,) = re.findall(r"^```bash\n(.*?)^```", PAGE, re.M | re.S)
     done = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True, check=False)
