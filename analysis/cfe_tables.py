@@ -161,7 +161,8 @@ def _generation_counts(rows: pd.DataFrame, unasked: pd.DataFrame) -> pd.DataFram
     none = unasked[keys].drop_duplicates().assign(**dict.fromkeys(_SUMS, 0), distance_sum=np.nan)
     certifying = set(flags.loc[flags["certified"].notna(), "method"])
     none["certified"] = none["certified"].astype("Int64").where(none["method"].isin(certifying))
-    return pd.concat([sums, none], ignore_index=True) if len(sums) else none
+    both = pd.concat([sums, none]) if len(sums) else none
+    return both.sort_values(keys, ignore_index=True)
 
 
 def _certified(rows: pd.DataFrame) -> pd.Series:

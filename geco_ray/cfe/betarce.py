@@ -133,7 +133,7 @@ def train_helpers(task: GenerationTask, members: int) -> tuple[Mlp, ...]:
     key = BaseKey(task.dataset, task.base_seed, task.seeding)
     x = np.concatenate([task.train_x, task.update_x])
     pool = Pool(x, task.train_y, task.update_y, task.val_x, task.val_y)
-    return betarce_ensemble(key, task.model, pool, task.device)[:members]
+    return betarce_ensemble(key, task.model, pool, task.device, members)
 
 
 def _point(found: Found) -> NDArray[np.float64]:

@@ -18,17 +18,19 @@ if TYPE_CHECKING:
 BETARCE_MODELS = 32
 
 
-def ensemble_seeds(key: BaseKey) -> list[int]:
-    """Seeds of the resamples: b + 100000 + m, or hashes."""
-    return [key.draw(key.seed + 100_000 + m, "betarce_ensemble", m) for m in range(BETARCE_MODELS)]
+def ensemble_seeds(key: BaseKey, members: int = BETARCE_MODELS) -> list[int]:
+    """Seeds of the first ``members`` resamples: b + 100000 + m, or hashes."""
+    return [key.draw(key.seed + 100_000 + m, "betarce_ensemble", m) for m in range(members)]
 
 
-def betarce_ensemble(key: BaseKey, model: Mlp, pool: Pool, device: torch.device | str = "cpu") -> tuple[Mlp, ...]:
-    """32 networks trained on bootstraps of the training part from the base model's initialisation, as one stack.
+def betarce_ensemble(
+    key: BaseKey, model: Mlp, pool: Pool, device: torch.device | str = "cpu", members: int = BETARCE_MODELS
+) -> tuple[Mlp, ...]:
+    """Networks trained on bootstraps of the training part from the base model's initialisation, as one stack.
 
-    The construction is that of the evaluated ``bootstrap`` family, with other draws: on that family BetaRCE is tested
-    in distribution ("Robust to Which Model Change?", BetaRCE).
+    A smaller ensemble is the beginning of a larger one. The construction is that of the evaluated ``bootstrap`` family,
+    with other draws: on that family BetaRCE is tested in distribution ("Robust to Which Model Change?", BetaRCE).
     """
     job = base_job(pool, key.initial_seed, model.hidden)
-    trained = train_stacked([resampled(job, seed) for seed in ensemble_seeds(key)], pool, device)
+    trained = train_stacked([resampled(job, seed) for seed in ensemble_seeds(key, members)], pool, device)
     return tuple(result.model for result in trained)

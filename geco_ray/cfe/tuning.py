@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from geco_ray.cfe.methods.base import METHODS, GenerationTask
 from geco_ray.cfe.protocol import switches
+from geco_ray.errors import UserError
+from geco_ray.registry import Options
 
 RECORD = Path(__file__).with_name("tuned.json")
 
@@ -113,10 +115,37 @@ def _streams_of_tuning(task: GenerationTask) -> GenerationTask:
     return kind(**{field.name: getattr(task, field.name) for field in fields(task)})
 
 
-def tuned(method: str, protocol: str, dataset: str) -> dict[str, float]:
-    """The frozen selection; for a data set that is not in the record, what most of the recorded ones selected.
+def settled(method: str, options: Options, protocol: str, dataset: str) -> dict[str, float]:
+    """The value of every tuned option of ``method``: as given in ``options``, else from the record (:func:`tuned`).
 
     Needs neither torch nor data, so that a plan can put the values into a cell's identity.
+
+    Raises:
+        UserError: an option is left open and the record does not say which value this data set should have.
+        KeyError: the method is not tuned, or the record has no such protocol.
+    """
+    given = {name: getattr(options, name) for name in GRIDS[method][0]}
+    missing = [name for name, value in given.items() if value is None]
+    chosen = {name: value for name, value in given.items() if value is not None}
+    frozen = tuned(method, protocol, dataset) if missing else {}
+    if not missing or frozen:
+        return frozen | chosen
+    example = GRIDS[method][len(GRIDS[method]) // 2] | chosen
+    values = ", ".join(f"{key}: {value}" for key, value in example.items())
+    what = f"{METHODS.get(method).title} has no tuned {' and '.join(missing)} for the data set {dataset!r}"
+    raise UserError(
+        f"{what} under protocol {protocol}: {', '.join(_record()[method][protocol])} need different values",
+        where=f"cfe.methods, {method}",
+        remedy=f"Set {'it' if len(missing) == 1 else 'them'} yourself, for example cfe.methods=[{{name: {method}, "
+        f"{values}}}]; geco_ray.cfe.tuning.tune scores the values of a grid by the benchmark's rule.",
+    )
+
+
+def tuned(method: str, protocol: str, dataset: str) -> dict[str, float]:
+    """The frozen selection for ``dataset``.
+
+    A data set that is not in the record gets what all recorded ones selected, if they agree (Wachter under ``paper``).
+    Where they do not, there is no value to take and the result is empty; :func:`settled` turns that into an error.
 
     Raises:
         KeyError: the record has no such method or protocol.
@@ -126,9 +155,8 @@ def tuned(method: str, protocol: str, dataset: str) -> dict[str, float]:
     }
     if dataset in selections:
         return dict(selections[dataset])
-    texts = [json.dumps(value) for value in selections.values()]
-    common: dict[str, float] = json.loads(max(texts, key=texts.count))
-    return common
+    first, *others = selections.values()
+    return dict(first) if all(other == first for other in others) else {}
 
 
 @cache

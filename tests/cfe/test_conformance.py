@@ -31,7 +31,7 @@ CASES = {
     "kdtree": Case(),
     "rnce": Case(),
     "apas": Case(quick={"starts": 2}, tight={"max_programs": 1}, columns=("linear_programs",), requests=8),
-    "wachter": Case(quick={"max_steps": 400}, tight={"max_steps": 1}),
+    "wachter": Case(quick={"trade_off": 0.1, "learning_rate": 0.01, "max_steps": 400}, tight={"max_steps": 1}),
     "robx_balanced": Case(
         quick={"samples": 100, "max_steps": 60}, tight={"max_steps": 1, "max_shells": 30}, columns=("steps",)
     ),
@@ -48,12 +48,6 @@ CASES = {
 }
 
 PROTOCOLS = ("paper", "corrected")
-
-
-@pytest.fixture(autouse=True)
-def small_ensemble(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three helper models instead of 32: the rules of this file do not depend on how many there are."""
-    monkeypatch.setattr("geco_ray.cfe.helpers.BETARCE_MODELS", 3)
 
 
 STATUSES = {"found", "base_invalid", "not_found", "budget", "error"}

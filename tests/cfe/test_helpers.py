@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +13,14 @@ import torch
 
 import geco_ray
 from geco_ray.cfe.base_model import train_base
+from geco_ray.cfe.betarce import train_helpers
 from geco_ray.cfe.changes.base import family_names, realise, variant_specs
 from geco_ray.cfe.classifier import Mlp
 from geco_ray.cfe.datasets import load_dataset
 from geco_ray.cfe.helpers import betarce_ensemble, ensemble_seeds
 from geco_ray.cfe.methods.base import GenerationTask
 from geco_ray.cfe.seeding import BASE_SEEDS, BaseKey
-from geco_ray.cfe.training import Pool, base_job, resampled, train_one
+from geco_ray.cfe.training import Pool, base_job, resampled, train_one, train_stacked
 
 ROOT = Path(geco_ray.__file__).parent
 JUDGES = ("geco_ray.cfe.bank", "geco_ray.cfe.changes", "geco_ray.cfe.catalog", "geco_ray.ledger", "geco_ray.runtime")
@@ -39,6 +41,30 @@ def test_the_ensemble_is_the_papers_and_not_in_the_bank() -> None:
     digests = {model.digest() for model in ensemble}
     assert len(digests) == 32
     assert not digests & (evaluated | {base.model.digest()})
+
+
+def test_only_the_helpers_in_use_are_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.set_num_threads(1)
+    key, data = BaseKey("breast_cancer", 2026), load_dataset("breast_cancer")
+    base = train_base(key, Pool.of(data))
+    parts = {
+        name: (getattr(data, name).x.astype(np.float32), getattr(data, name).y) for name in ("train", "update", "val")
+    }
+    rows = {f"{name}_{axis}": part[i] for name, part in parts.items() for i, axis in enumerate("xy")}
+    task = GenerationTask("breast_cancer", 2026, "paper", "paper", base.model, **rows)
+    whole = train_helpers(task, 32)
+    jobs: list[int] = []
+
+    def counted(these: list[Any], *rest: Any) -> Any:
+        jobs.append(len(these))
+        return train_stacked(these, *rest)
+
+    monkeypatch.setattr("geco_ray.cfe.helpers.train_stacked", counted)
+    few = train_helpers(task, 3)
+    assert jobs == [len(few)] == [3]
+    for one, other in zip(few, whole, strict=False):
+        for a, b in zip((*one.weights, *one.biases), (*other.weights, *other.biases), strict=True):
+            np.testing.assert_allclose(a, b, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("seeding", ["paper", "independent"])

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+import yaml
 
 from geco_ray.cfe import tuning
 from geco_ray.cfe.methods.base import METHODS, GenerationTask
@@ -16,6 +17,7 @@ from geco_ray.cfe.rbr_losses import STEP, Loss, Optimistic, Pessimistic, Setting
 from geco_ray.cfe.rowwise import RowNet
 from geco_ray.cfe.surrogate import Scaler, explain, fit_logistic, kernel_weights
 from geco_ray.cfe.tuning import Candidate, select
+from geco_ray.errors import UserError
 
 SAMPLES = 1000
 
@@ -110,7 +112,7 @@ def test_the_protocols_centre_the_sample_differently(toy_task: GenerationTask, t
 
 def test_one_class_in_the_sample_is_an_error(hopeless_task: GenerationTask, toy_factuals: np.ndarray) -> None:
     entry = METHODS.get("roar_lime")
-    prepared = entry.target(hopeless_task, entry.parse_options({"samples": 100}))
+    prepared = entry.target(hopeless_task, entry.parse_options({"trade_off": 0.05, "samples": 100}))
     answer = prepared.generate(toy_factuals[:1], [0])[0]
     assert (answer.status, answer.reason) == ("error", "LIME's sample has one class")
 
@@ -254,6 +256,38 @@ def test_the_record_holds_what_the_paper_protocol_selects() -> None:
     assert len(tuning.ROAR_LIME_GRID) == 25
     assert [point["trade_off"] for point in tuning.ROAR_LIME_GRID][:5] == [0.0005, 0.001, 0.005, 0.01, 0.06]
     assert tuning.ROAR_LIME_GRID[-1] == {"trade_off": 1.06}
+
+
+def test_a_data_set_without_a_record_gets_a_value_only_where_all_recorded_agree() -> None:
+    wachter, roar = METHODS.get("wachter").parse_options, METHODS.get("roar_lime").parse_options
+    agreed = {"trade_off": 1.0, "learning_rate": 0.01}
+    assert tuning.settled("wachter", wachter({}), "paper", "loans") == agreed
+    assert tuning.settled("wachter", wachter({"trade_off": 3}), "paper", "loans") == {**agreed, "trade_off": 3.0}
+    assert tuning.settled("roar_lime", roar({"trade_off": 0.5}), "paper", "loans") == {"trade_off": 0.5}
+    assert tuning.settled("roar_lime", roar({}), "paper", "diabetes") == {"trade_off": 0.005}
+    for method, options, protocol, missing in (
+        ("roar_lime", roar({}), "paper", "trade_off"),
+        ("roar_lime", roar({}), "corrected", "trade_off"),
+        ("wachter", wachter({}), "corrected", "trade_off and learning_rate"),
+        ("wachter", wachter({"trade_off": 0.25}), "corrected", "learning_rate"),
+    ):
+        with pytest.raises(UserError, match=f"no tuned {missing} for the data set 'loans'") as caught:
+            tuning.settled(method, options, protocol, "loans")
+        text = str(caught.value)
+        assert METHODS.get(method).title in text
+        remedy = text[text.index("cfe.methods=[{") + len("cfe.methods=[") : text.index("}]") + 1]
+        choice = yaml.safe_load(remedy)
+        assert choice.pop("name") == method
+        example = METHODS.get(method).parse_options(choice)
+        assert tuning.settled(method, example, protocol, "loans") == choice  # the remedy is one
+    assert "trade_off: 0.25" in text
+
+
+def test_an_untuned_data_set_fails_when_the_method_is_prepared(toy_task: GenerationTask) -> None:
+    entry = METHODS.get("roar_lime")
+    with pytest.raises(UserError, match="'toy'"):
+        entry.target(toy_task, entry.parse_options({}))
+    assert entry.target(toy_task, entry.parse_options({"trade_off": 0.5})).set_up == {"trade_off": 0.5}
 
 
 def test_the_record_is_what_its_own_scores_select() -> None:

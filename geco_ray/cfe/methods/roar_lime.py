@@ -136,8 +136,6 @@ def _answer(point: list[float], steps: int, surrogate: Surrogate, budget_hit: bo
 @METHODS.register("roar_lime", title="ROAR-LIME", options=RoarLimeOptions)
 def prepare(task: GenerationTask, options: RoarLimeOptions) -> Prepared:
     """Take the trade-off from the options or from the frozen tuning of the data set."""
-    from geco_ray.cfe.tuning import tuned
+    from geco_ray.cfe.tuning import settled
 
-    if options.trade_off is not None:
-        return RoarLime(task, options, options.trade_off)
-    return RoarLime(task, options, tuned("roar_lime", task.protocol, task.dataset)["trade_off"])
+    return RoarLime(task, options, settled("roar_lime", options, task.protocol, task.dataset)["trade_off"])

@@ -96,9 +96,7 @@ class Wachter:
 @METHODS.register("wachter", title="Wachter", options=WachterOptions)
 def prepare(task: GenerationTask, options: WachterOptions) -> Prepared:
     """Take what the options leave open from the frozen tuning of the data set."""
-    from geco_ray.cfe.tuning import tuned
+    from geco_ray.cfe.tuning import settled
 
-    frozen = tuned("wachter", task.protocol, task.dataset)
-    trade_off = frozen["trade_off"] if options.trade_off is None else options.trade_off
-    learning_rate = frozen["learning_rate"] if options.learning_rate is None else options.learning_rate
-    return Wachter(task, options, trade_off, learning_rate)
+    values = settled("wachter", options, task.protocol, task.dataset)
+    return Wachter(task, options, values["trade_off"], values["learning_rate"])
