@@ -20,36 +20,44 @@ IntArray = npt.NDArray[np.int64]
 EMPTY_TRUTH = "empty_truth"
 FULL_TRUTH = "full_truth"
 ZERO_ATTRIBUTION = "zero_attribution"
+NON_FINITE_ATTRIBUTION = "non_finite_attribution"
 
 RANKING_MEASURES = ("roc_auc", "average_precision", "pr_auc", "precision_specificity", "top_k_precision")
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Sentences laid end to end: ``score`` and ``truth`` (words,), and the sentence of each word ``row`` (words,)."""
+    """Sentences laid end to end: ``score`` and ``truth`` (words,), and the sentence of each word ``row`` (words,).
+
+    ``finite`` (count,) is False for a sentence with a NaN or infinite score. It has no words here, as if its truth were
+    empty, so that no measure is defined for it.
+    """
 
     score: FloatArray
     truth: npt.NDArray[np.bool_]
     row: IntArray
     count: int
+    finite: npt.NDArray[np.bool_]
 
     @staticmethod
     def of(scores: Sequence[npt.ArrayLike], truths: Sequence[npt.ArrayLike]) -> Rows:
         """Join one array of scores and one of 0/1 per sentence.
 
         Raises:
-            ValueError: lengths differ, or a score is negative or not finite.
+            ValueError: lengths differ, or a score is negative.
         """
         score_list = [np.asarray(score, np.float64) for score in scores]
         truth_list = [np.asarray(truth, np.bool_) for truth in truths]
         if [len(score) for score in score_list] != [len(truth) for truth in truth_list]:
             raise ValueError("attribution and truth differ in length")
-        score = np.concatenate([*score_list, np.zeros(0)])
-        if not (np.isfinite(score).all() and (score >= 0).all()):
-            raise ValueError("attributions must be finite and not negative")
+        finite = np.array([bool(np.isfinite(score).all()) for score in score_list], np.bool_)
         lengths = np.array([len(part) for part in score_list], np.int64)
-        row = np.repeat(np.arange(len(lengths)), lengths)
-        return Rows(score, np.concatenate([*truth_list, np.zeros(0, np.bool_)]), row, len(lengths))
+        kept = np.repeat(finite, lengths)
+        score = np.concatenate([*score_list, np.zeros(0)])[kept]
+        if (score < 0).any():
+            raise ValueError("attributions must not be negative")
+        row = np.repeat(np.arange(len(lengths)), lengths)[kept]
+        return Rows(score, np.concatenate([*truth_list, np.zeros(0, np.bool_)])[kept], row, len(lengths), finite)
 
     def sum(self, values: npt.NDArray[np.generic]) -> FloatArray:
         """Sum per sentence."""
@@ -62,6 +70,8 @@ class Rows:
         empty, full, zero = positives == 0, positives == words, self.sum(self.score) == 0
         mass = [EMPTY_TRUTH if e else ZERO_ATTRIBUTION if z else None for e, z in zip(empty, zero, strict=True)]
         ranking = [EMPTY_TRUTH if e else FULL_TRUTH if f else None for e, f in zip(empty, full, strict=True)]
+        for number in np.flatnonzero(~self.finite).tolist():
+            mass[number] = ranking[number] = NON_FINITE_ATTRIBUTION
         return mass, ranking
 
 

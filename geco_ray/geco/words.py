@@ -18,7 +18,8 @@ def token_to_word(
     """Word attributions in the order that GECOBench prescribes (methods section, sub-word aggregation).
 
     Per sentence: absolute value per token, divided by the sum over all tokens with the special ones, special tokens
-    dropped, summed over the pieces of a word. A blank word, and every word of an all-zero sentence, has 0.
+    dropped, summed over the pieces of a word. A blank word, and every word of an all-zero sentence, has 0; the words
+    of a sentence with a score that is not finite have NaN, wherever that score stands.
 
     Args:
         scores: one array per sentence, as long as its tokens, in any unit.
@@ -39,7 +40,8 @@ def token_to_word(
     words = np.concatenate([row.words for row in rows] or [np.zeros(0, np.int64)])
     kept = words != SPECIAL
     index = (first[sentence] + words)[kept]
-    share = np.abs(flat) / np.where(total > 0, total, 1.0)[sentence]
+    divisor = np.where(total == 0, 1.0, np.where(np.isfinite(total), total, np.nan))
+    share = np.abs(flat) / divisor[sentence]
     magnitude = np.bincount(index, share[kept], minlength=int(counts.sum())).astype(np.float64)
     signed = np.bincount(index, flat[kept], minlength=int(counts.sum())).astype(np.float64)
     cuts = np.cumsum(counts)[:-1]
@@ -47,10 +49,15 @@ def token_to_word(
 
 
 def normalize_words(scores: Sequence[npt.ArrayLike]) -> list[FloatArray]:
-    """Absolute values divided by their sum per sentence, for methods that score words directly; all-zero stays zero."""
+    """Absolute values divided by their sum per sentence, for methods that score words directly.
+
+    All-zero stays zero; a sentence with a score that is not finite becomes NaN.
+    """
     result = []
     for score in scores:
         magnitude = np.abs(np.asarray(score, np.float64))
         total = magnitude.sum()
-        result.append(magnitude / total if total > 0 else magnitude)
+        if not np.isfinite(total):
+            total = np.nan
+        result.append(magnitude if total == 0 else magnitude / total)
     return result

@@ -70,9 +70,8 @@ def test_top_k_as_published_takes_the_mask_for_positions() -> None:
 def test_bad_input_is_refused() -> None:
     with pytest.raises(ValueError, match="differ in length"):
         Rows.of([[1.0, 2.0]], [[1]])
-    for bad in (-1.0, math.nan, math.inf):
-        with pytest.raises(ValueError, match="finite and not negative"):
-            Rows.of([[bad]], [[1]])
+    with pytest.raises(ValueError, match="not be negative"):
+        Rows.of([[-1.0]], [[1]])
     assert all(len(measure(Rows.of([], []))) == 0 for measure in MEASURES.values())
 
 
@@ -125,6 +124,23 @@ def test_score_keeps_every_row_and_its_order() -> None:
     assert table["ranking_reason"].to_pylist() == [None, None, "empty_truth"]
     assert table["roc_auc"].to_pylist() == [1.0, 0.5, None]
     assert table["correct"].to_pylist() == [False] * 3
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_row_that_is_not_finite_is_null_with_a_reason_and_leaves_the_others_alone(bad: float) -> None:
+    good = ([0.3, 0.5, 0.1], [0, 1, 0])
+    rows = Rows.of([good[0], [bad, 0.5], good[0], [bad]], [good[1], [1, 0], good[1], [0]])
+    mass, ranking = rows.reasons()
+    assert mass == ranking == [None, "non_finite_attribution", None, "non_finite_attribution"]
+    for name, measure in MEASURES.items():
+        value = _one(name, *good)
+        assert measure(rows).tolist() == pytest.approx([value, math.nan, value, math.nan], nan_ok=True), name
+    assert np.isnan(metrics.top_k_precision(rows, "mask_as_index")[[1, 3]]).all()
+    row = {"sentence_idx": 4, "target": 1, "gender": "male", "predicted": 0, "correct": False, "words": ["he", "."]}
+    lists = {"attribution": [bad, 0.0], "signed": [bad, 0.0], "truth": [1, 0], "completeness_gap": None}
+    table = score(pa.Table.from_pylist([{**row, "row": 0, **lists}], schema=EXPLANATION_SCHEMA))
+    assert table["mass_accuracy"].to_pylist() == table["roc_auc"].to_pylist() == [None]
+    assert table["reason"].to_pylist() == table["ranking_reason"].to_pylist() == ["non_finite_attribution"]
 
 
 def test_scores_of_no_rows() -> None:

@@ -35,6 +35,16 @@ def test_all_zero_stays_zero_and_is_not_nan() -> None:
     assert normalize_words([[0.0, 0.0], [-1.0, 3.0]])[1].tolist() == [0.25, 0.75]
 
 
+def test_a_sentence_with_a_score_that_is_not_finite_is_not_finite_wherever_it_stands() -> None:
+    for bad in (np.nan, np.inf):
+        magnitude, _ = token_to_word(
+            [[bad, 1.0, 3.0], [1.0, 1.0, 0.0]], [_tokens([-1, 0, 1], 2), _tokens([-1, 0, 1], 2)]
+        )
+        assert np.isnan(magnitude[0]).all()
+        assert magnitude[1].tolist() == [0.5, 0.0]
+        assert np.isnan(normalize_words([[bad, 1.0]])[0]).all()
+
+
 def test_no_rows_and_wrong_lengths() -> None:
     assert token_to_word([], []) == ([], [])
     with pytest.raises(ValueError, match="differ in number"):
