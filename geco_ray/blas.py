@@ -1,7 +1,9 @@
-"""Which matrix kernels NumPy's BLAS takes, decided before NumPy is imported, and on how many threads.
+"""Which matrix kernels NumPy's BLAS takes, and on how many threads.
 
 OpenBLAS, which NumPy's wheels carry, does not know every AMD processor and falls back to AVX2 kernels where AVX-512
-ones would be about twice as fast on our small matrices. It reads ``OPENBLAS_CORETYPE`` once, when it is loaded.
+ones would be up to twice as fast on our small matrices. It reads ``OPENBLAS_CORETYPE`` once, when it is loaded. The
+product leaves that choice to whoever runs it; ``benchmarks/bank.py`` asks for AVX-512 kernels by
+:func:`choose_kernels`, unless the variable is set.
 """
 
 from __future__ import annotations

@@ -23,6 +23,9 @@ def integrated_gradients(question: Question, options: Options) -> Scores:
     embeddings (positions and types stay those of the sentence); ``paper`` integrates the softmax probability over the
     output of the embedding module. In both the baseline's ``[PAD]`` positions are attended like the words they
     replace, since the mask is the sentence's own.
+
+    Passes hold as many points as the token budget allows, so a result agrees to about 1e-6 of a sentence's largest
+    attribution, and not to the last bit, between budgets and in other company.
     """
     assert isinstance(options, IntegratedGradientsOptions)
     nodes, weights = np.polynomial.legendre.leggauss(options.n_steps)
