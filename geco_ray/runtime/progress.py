@@ -59,7 +59,8 @@ class RunProgress:
     def _end_stage(self) -> None:
         settled, failed = self.done - self._before[0], self.failed - self._before[1]
         if self._bar is None and not self._quiet and settled:
-            cells = f"{settled - failed:,} cells done" + (f", {failed:,} failed" if failed else "")
+            count = settled - failed
+            cells = f"{count:,} {'cell' if count == 1 else 'cells'} done" + (f", {failed:,} failed" if failed else "")
             self._console.print(f"{self._stage}: {cells} ({self.done:,} of {self.total:,})", highlight=False)
 
     def settle(self, done: int) -> None:

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from geco_ray.errors import LeaseError, StorageError
-from geco_ray.runtime.lease import lease
-from geco_ray.storage import open_storage
+from geco_ray.runtime.lease import lease, lease_holder
+from geco_ray.storage import LocalStorage, open_storage
 
 HOST = socket.gethostname()
 
@@ -213,3 +213,19 @@ def test_a_killed_driver_is_succeeded_at_once(tmp_path: Path) -> None:
     assert (tmp_path / "lease.json").is_file()
     with lease(open_storage(tmp_path)):
         assert json.loads((tmp_path / "lease.json").read_text())["pid"] == os.getpid()
+
+
+def test_the_holder_is_seen_without_touching_the_lease(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path / "run")
+    assert lease_holder(storage) is None
+    assert not storage.folder.exists()
+    with lease(storage):
+        assert lease_holder(storage) == (HOST, os.getpid())
+    assert lease_holder(storage) is None
+    path = storage.folder / "lease.json"
+    path.write_text(json.dumps({"host": HOST, "pid": dead_pid()}))  # its process is gone
+    assert lease_holder(storage) is None
+    path.write_text(json.dumps({"host": "elsewhere", "pid": 3}))
+    assert lease_holder(storage) == ("elsewhere", 3)
+    path.write_text("{")
+    assert lease_holder(storage) is None
