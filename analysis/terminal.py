@@ -37,12 +37,11 @@ def to_rich(view: View, width: int | None = None) -> RenderableType:
         view: the table to show.
         width: characters per line that the table should fit into if it can; None for one line per row.
     """
-    short = bool(view.narrow) and width is not None and _needs(view.header, view.rows, 3) > width
-    header = view.narrow if short else view.header
-    rows = [tuple(cell.replace(" ± ", "±") for cell in row) if short else row for row in view.rows]
-    gap = 2 if short else 3
+    short = width is not None and _needs(view.header, view.rows, 3) > width
+    header = view.narrow if short and view.narrow else view.header
+    rows = _shortened(header, view.rows, width) if short and width is not None else list(view.rows)
     columns = list(zip(header, *rows, strict=True))
-    widths = _widths(columns, None if width is None else width - gap * (len(columns) - 1))
+    widths = _widths(columns, None if width is None else width - (2 if short else 3) * (len(columns) - 1))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0) if short else (0, 1))
     for position, (name, size) in enumerate(zip(header, widths, strict=True)):
         justify = "right" if position else "left"
@@ -52,7 +51,7 @@ def to_rich(view: View, width: int | None = None) -> RenderableType:
         cells = [_folded(cell, size) for cell, size in zip(row, widths, strict=True)]
         style = "dim" if position >= body else ""
         table.add_row(*cells, style=style, end_section=position == body - 1 and view.footer > 0)
-    below = [Text(_abbreviations(view), style="dim")] if short and header != view.header else []
+    below = [Text(_abbreviations(view), style="dim")] if header != view.header else []
     below += [Text(view.setup, style="dim")] if view.setup else []
     below += [Text(finding) for finding in view.findings]
     title = Text(view.title, style="bold")
@@ -70,10 +69,22 @@ def _needs(header: Sequence[str], rows: Sequence[Sequence[str]], gap: int) -> in
     return sum(widths) + gap * (len(widths) - 1)
 
 
+def _shortened(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[tuple[str, ...]]:
+    """Rows with ``0.71±0.03`` for ``0.71 ± 0.03``; with the deviation on a line of its own if that is too wide."""
+    tight, broken = ([tuple(cell.replace(" ± ", sign) for cell in row) for row in rows] for sign in ("±", " ±"))
+    least = sum(map(_least, zip(header, *tight, strict=True))) + 2 * (len(header) - 1)
+    return tight if least <= width else broken
+
+
+def _least(column: Sequence[str]) -> int:
+    """The width of the longest piece of text that is not broken."""
+    return max(cell_len(piece.strip()) for text in column for piece in _pieces(text))
+
+
 def _widths(columns: Sequence[Sequence[str]], room: int | None) -> list[int]:
     """Column widths that sum up to ``room`` at most, unless the longest pieces of text need more."""
     widths = [max(map(cell_len, column)) for column in columns]
-    least = [max(cell_len(piece.strip()) for text in column for piece in _pieces(text)) for column in columns]
+    least = [_least(column) for column in columns]
     while room is not None and sum(widths) > room:
         wider = [(width, place) for place, width in enumerate(widths) if width > least[place]]
         if not wider:
