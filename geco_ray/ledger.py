@@ -197,16 +197,14 @@ class Ledger:
         expected = record.files.get(suffix, {}).get("sha256")
         actual = hashlib.sha256(data).hexdigest()
         if actual != expected:
-            what = f"{self.root}/{path}: damaged (found SHA-256 {actual}, expected {expected})"
-            damaged = self._damaged(record, what)
-            damaged.cell = (record.stage, record.id)
-            raise damaged
+            raise self._damaged(record, f"{self.root}/{path}: damaged (found SHA-256 {actual}, expected {expected})")
         return data
 
     def _damaged(self, record: Record, what: str) -> DamagedCell:
-        return DamagedCell(
-            f"{what}. `{self.repair_command()}` sets it aside; then run the same command again.", fault=f"{what}."
-        )
+        advice = f"`{self.repair_command()}` sets it aside; then run the same command again."
+        damaged = DamagedCell(f"{what}. {advice}", fault=f"{what}.")
+        damaged.cell = (record.stage, record.id)
+        return damaged
 
     # --- writing ---
 

@@ -167,8 +167,14 @@ def test_damaged_rows_are_never_read(suffix: str, root: Path) -> None:
     ledger = Ledger(root)
     record = ledger.done("models")[VICTIM.id]
     flip(0.5, 3)(root / "cells" / "models" / f"{VICTIM.id}.{suffix}")
-    with pytest.raises(DamagedCell, match=r"found SHA-256 .* expected .*check --repair"):
+    with pytest.raises(DamagedCell, match=rf"found SHA-256 .* expected .*check --repair --root {root}`") as damaged:
         ledger.table(record) if suffix == "parquet" else ledger.blob(record)
+    assert damaged.value.cell == ("models", VICTIM.id)
+    assert "check" not in str(ledger.verify(record))  # the advice is given once, by who lists the damaged cells
+    (root / "cells" / "models" / f"{VICTIM.id}.{suffix}").unlink()  # since the folder was listed
+    with pytest.raises(DamagedCell, match="cannot be read") as gone:
+        ledger.table(record) if suffix == "parquet" else ledger.blob(record)
+    assert gone.value.cell == ("models", VICTIM.id)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "safetensors"])
