@@ -38,7 +38,8 @@ def plan_table(rows: list[dict[str, Any]], *, always_why: bool = False) -> Table
         table.add_column(key, justify="right" if key in ("cells", "done", "left") else "left", no_wrap=key == "stage")
     for row in rows:
         runs_as = f"{row['trials']:,} trials" if row["trials"] else row["runs as"]
-        why = "" if row["why"] == f"{row['left']:,} not started" and not always_why else row["why"]
+        why = row["why"].removeprefix(f"{row['left']:,} ")  # one reason for all of them needs no second number
+        why = "" if why == "not started" and not always_why else why
         counts = [f"{row[key]:,}" for key in ("cells", "done", "left")]
         table.add_row(row["stage"], counts[0], row["of which"], runs_as, *counts[1:], why)
     return table
