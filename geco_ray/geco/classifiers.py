@@ -6,6 +6,7 @@ int64; ``mask`` (n, L) bool, True at tokens, or None when nothing is padded; vec
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -57,6 +58,15 @@ class Classifier(nn.Module):
         return self.logits_from_words(self.word_vectors(ids), mask)
 
 
+def _linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
+    """A linear layer with torch's default initialisation, drawn from ``generator``."""
+    layer = nn.Linear(inputs, outputs, device="meta").to_empty(device="cpu")  # draws nothing itself
+    bound = 1 / math.sqrt(inputs)
+    nn.init.kaiming_uniform_(layer.weight, a=math.sqrt(5), generator=generator)
+    nn.init.uniform_(layer.bias, -bound, bound, generator=generator)
+    return layer
+
+
 class OlaClassifier(Classifier):
     """One-layer attention (GECOBench, classifiers): embedding, one attention head, first position, tanh, linear.
 
@@ -74,7 +84,7 @@ class OlaClassifier(Classifier):
         dimension: d.
         labels: number of classes.
         mask_keys: padded positions get no attention; otherwise the mask has no effect, as in the published code.
-        seed: of torch's generator for the initial weights (torch's defaults); its state is restored afterwards.
+        seed: of the initial weights: torch's defaults, and the numbers that ``torch.manual_seed(seed)`` would give.
     """
 
     def __init__(
@@ -85,13 +95,12 @@ class OlaClassifier(Classifier):
         self.padding_matters = not mask_keys
         self.vocabulary: Tensor
         self.register_buffer("vocabulary", torch.from_numpy(vocabulary.copy()))
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            table = nn.Embedding(vocabulary_size, dimension).weight.detach()
-            self.table = nn.Parameter(table[self.vocabulary].clone())
-            self.query, self.key, self.value = (nn.Linear(dimension, dimension) for _ in range(3))
-            self.dense = nn.Linear(dimension, dimension)
-            self.output = nn.Linear(dimension, labels)
+        # A generator of our own: torch.manual_seed would seed those of CUDA too.
+        generator = torch.Generator(device="cpu").manual_seed(seed)
+        table = nn.init.normal_(torch.empty(vocabulary_size, dimension), generator=generator)
+        self.table = nn.Parameter(table[self.vocabulary].clone())
+        self.query, self.key, self.value, self.dense = (_linear(dimension, dimension, generator) for _ in range(4))
+        self.output = _linear(dimension, labels, generator)
 
     @property
     def bytes_per_token(self) -> int:

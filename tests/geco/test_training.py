@@ -255,3 +255,21 @@ def test_ola_accuracy_on_geco(geco_data: Path, protocol: str, name: str, expecte
     entry = PARADIGMS.get("ola_cea")
     (trained,) = entry.target().train(setup, entry.parse_options({}), [0])
     assert trained.accuracies.test == pytest.approx(expected, abs=tolerance)
+
+
+def test_initial_weights_are_those_of_the_global_generator_which_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    vocabulary = np.array([1, 4, 6])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        table = torch.nn.Embedding(9, 16).weight.detach()[vocabulary]
+        layers = [torch.nn.Linear(16, size) for size in (16, 16, 16, 16, 3)]
+    seeded: list[int] = []
+    monkeypatch.setattr(torch, "manual_seed", seeded.append)  # it seeds every CUDA device too
+    before = torch.random.get_rng_state()
+    model = OlaClassifier(vocabulary, 9, 16, 3, mask_keys=True, seed=5)
+    assert not seeded
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert torch.equal(model.table, table)
+    for ours, theirs in zip((model.query, model.key, model.value, model.dense, model.output), layers, strict=True):
+        assert torch.equal(ours.weight, theirs.weight)
+        assert torch.equal(ours.bias, theirs.bias)
