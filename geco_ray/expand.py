@@ -157,12 +157,11 @@ def _expand_cfe(axes: CfeAxes, text: GridText, data_dir: Path | None) -> Iterato
 
 def _tuned(method: str, options: Options, protocol: str, dataset: str) -> Options:
     """What is left to tuning takes its frozen value here, so that the value is part of the cell's identity."""
-    from geco_ray.cfe.tuning import GRIDS, tuned
+    from geco_ray.cfe.tuning import GRIDS, settled
 
     if method not in GRIDS:
         return options
-    values = {key: value for key, value in tuned(method, protocol, dataset).items() if getattr(options, key) is None}
-    return options.model_copy(update=values)
+    return options.model_copy(update=settled(method, options, protocol, dataset))
 
 
 def _counterfactuals(base: BaseCell, method: str, options: Options, protocol: str) -> CounterfactualCell:
