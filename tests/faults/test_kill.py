@@ -40,7 +40,17 @@ def fake_stages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def drive(root: str, said: Any) -> None:
-    """A driver: takes the lease, computes what is left and says each cell once it is committed."""
+    """A driver: takes the lease, computes what is left and says each cell once it is committed.
+
+    Its disk is made slow, so that most of its time, and so most kills, fall within a write.
+    """
+    flush = os.fsync
+
+    def slow_flush(handle: int) -> None:
+        time.sleep(0.003)
+        flush(handle)
+
+    os.fsync = slow_flush  # of this process alone: it was forked for this
     ledger = Ledger(root)
     with lease(ledger.storage):
         os.write(said, b"started\n")
