@@ -1,6 +1,6 @@
 """Tune Wachter and ROAR-LIME by the paper's rule and write the frozen record that the package carries.
 
-    python benchmarks/tune_counterfactuals.py --data-dir ../shared/data --write
+    python benchmarks/tune_counterfactuals.py --data-dir DATA --write
 
 Without ``--write`` it prints the selections and says where they differ from the record. Run by hand.
 """
@@ -29,7 +29,7 @@ DATASETS = ("breast_cancer", "diabetes", "wine_quality", "heloc")
 def main() -> None:
     """Tune every method under both protocols on the four data sets."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data-dir", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     limit_threads(1)
