@@ -84,7 +84,7 @@ def main() -> None:
         for seed in arguments.seeds:
             base, bank = models(dataset, seed, arguments)
             factuals = select_factuals(base, dataset.test)
-            task = task_of(dataset, base, arguments)
+            task = GenerationTask.of(dataset, base, arguments.protocol, arguments.device)
             for method in arguments.methods:
                 cost, table = measure(method, task, factuals, arguments)
                 costs[method].append(cost)
@@ -107,24 +107,6 @@ def models(dataset: Dataset, seed: int, arguments: Any) -> tuple[BaseModel, Bank
     if folder is not None:
         save_bank(bank, folder)
     return base, bank
-
-
-def task_of(dataset: Dataset, base: BaseModel, arguments: Any) -> GenerationTask:
-    """What the methods get to see."""
-    return GenerationTask(
-        dataset=dataset.name,
-        base_seed=base.key.seed,
-        protocol=arguments.protocol,
-        seeding=base.key.seeding,
-        model=base.model,
-        train_x=dataset.train.x.astype(np.float32),
-        train_y=dataset.train.y,
-        update_x=dataset.update.x.astype(np.float32),
-        update_y=dataset.update.y,
-        val_x=dataset.val.x.astype(np.float32),
-        val_y=dataset.val.y,
-        device=arguments.device,
-    )
 
 
 def measure(method: str, task: GenerationTask, factuals: Factuals, arguments: Any) -> tuple[Cost, pa.Table]:

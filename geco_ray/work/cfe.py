@@ -141,7 +141,7 @@ def generate(
     """
     from geco_ray.cfe.factuals import select_factuals
     from geco_ray.cfe.generation import generate as ask
-    from geco_ray.cfe.methods.base import METHODS
+    from geco_ray.cfe.methods.base import METHODS, GenerationTask
 
     for cell in cells:
         dataset = _dataset(cell.base.dataset, place.data_dir, cell.base.data)
@@ -150,7 +150,7 @@ def generate(
         asked = slice(None)
         if isinstance(cell, ProofCell):
             asked = slice(cell.first, cell.end)
-        task = _task(cell, dataset, base, place)
+        task = GenerationTask.of(dataset, base, cell.protocol, str(resolve_device(place.device)))
         started = time.perf_counter()
         prepared = METHODS.get(cell.method).target(task, cell.method_options)
         set_up_seconds = time.perf_counter() - started
@@ -190,27 +190,6 @@ def put_together(cells: Sequence[ProvedCell], ledger: Ledger, place: Workplace) 
 
 def _json(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
-
-
-def _task(cell: CounterfactualCell | ProofCell, dataset: Dataset, base: BaseModel, place: Workplace) -> Any:
-    import numpy as np
-
-    from geco_ray.cfe.methods.base import GenerationTask
-
-    return GenerationTask(
-        dataset=cell.base.dataset,
-        base_seed=cell.base.base_seed,
-        protocol=cell.protocol,
-        seeding=cell.base.seeding,
-        model=base.model,
-        train_x=dataset.train.x.astype(np.float32),
-        train_y=dataset.train.y,
-        update_x=dataset.update.x.astype(np.float32),
-        update_y=dataset.update.y,
-        val_x=dataset.val.x.astype(np.float32),
-        val_y=dataset.val.y,
-        device=str(resolve_device(place.device)),
-    )
 
 
 class _Bank:

@@ -24,7 +24,9 @@ from geco_ray.registry import Registry
 from geco_ray.seeds import numpy_stream
 
 if TYPE_CHECKING:
+    from geco_ray.cfe.base_model import BaseModel
     from geco_ray.cfe.classifier import Mlp
+    from geco_ray.cfe.datasets import Dataset
 
 Scalar = str | int | float | bool | None
 Claim = Literal["found", "not_found", "budget", "error"]
@@ -64,6 +66,24 @@ class GenerationTask:
     val_y: NDArray[np.int64]
     device: str = "cpu"
     time_limit: float | None = None
+
+    @staticmethod
+    def of(dataset: Dataset, base: BaseModel, protocol: str, device: str = "cpu") -> GenerationTask:
+        """The task of a base model, with the methods' view of its data: float32 train, update and validation."""
+        return GenerationTask(
+            dataset=dataset.name,
+            base_seed=base.key.seed,
+            protocol=protocol,
+            seeding=base.key.seeding,
+            model=base.model,
+            train_x=dataset.train.x.astype(np.float32),
+            train_y=dataset.train.y,
+            update_x=dataset.update.x.astype(np.float32),
+            update_y=dataset.update.y,
+            val_x=dataset.val.x.astype(np.float32),
+            val_y=dataset.val.y,
+            device=device,
+        )
 
     @cached_property
     def lower(self) -> NDArray[np.float32]:
