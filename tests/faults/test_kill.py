@@ -25,6 +25,7 @@ from geco_ray.work.base import Result, Workplace, run_pack
 BASE = BaseCell("breast_cancer", "f" * 8, 2026, "paper")
 CELLS: list[Cell] = [VariantCell(BASE, "seed", number) for number in range(40)]
 KILLS = 28
+SLOW_FLUSH = 0.004
 
 
 def compute(cells: Sequence[Any], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
@@ -47,7 +48,7 @@ def drive(root: str, said: Any) -> None:
     flush = os.fsync
 
     def slow_flush(handle: int) -> None:
-        time.sleep(0.003)
+        time.sleep(SLOW_FLUSH)
         flush(handle)
 
     os.fsync = slow_flush  # of this process alone: it was forked for this
