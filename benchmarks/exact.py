@@ -63,22 +63,9 @@ def ask(name: str, data_dir: Path | None, requests: int) -> list[Asked]:
     """Train the base models and sample requests over all of them."""
     data = load_dataset(name, data_dir)
     pool, keys = Pool.of(data), [BaseKey(name, seed) for seed in BASE_SEEDS]
-    n = len(pool.train_y)
     made = []
     for base in train_bases(keys, pool):
-        task = GenerationTask(
-            dataset=name,
-            base_seed=base.key.seed,
-            protocol="paper",
-            seeding="paper",
-            model=base.model,
-            train_x=pool.x[:n],
-            train_y=pool.train_y,
-            update_x=pool.x[n:],
-            update_y=pool.update_y,
-            val_x=pool.val_x,
-            val_y=pool.val_y,
-        )
+        task = GenerationTask.of(data, base, "paper")
         made.append((task, select_factuals(base, data.test).x))
     every = [(place, row) for place, (_, x) in enumerate(made) for row in range(len(x))]
     drawn = numpy_stream("benchmark", "exact", name).permutation(len(every))[:requests]

@@ -36,23 +36,9 @@ def main() -> None:
     record: dict[str, dict[str, dict[str, object]]] = {m: {p: {} for p in PROTOCOLS} for m in GRIDS}
     for name in DATASETS:
         dataset = load_dataset(name, arguments.data_dir)
-        pool = Pool.of(dataset)
-        base = train_base(BaseKey(name, BASE_SEEDS[0]), pool)
+        base = train_base(BaseKey(name, BASE_SEEDS[0]), Pool.of(dataset))
         subjects = tuning_subjects(base, dataset.val)
-        n = len(pool.train_y)
-        task = GenerationTask(
-            dataset=name,
-            base_seed=BASE_SEEDS[0],
-            protocol="paper",
-            seeding="paper",
-            model=base.model,
-            train_x=pool.x[:n],
-            train_y=pool.train_y,
-            update_x=pool.x[n:],
-            update_y=pool.update_y,
-            val_x=pool.val_x,
-            val_y=pool.val_y,
-        )
+        task = GenerationTask.of(dataset, base, "paper")
         for method in GRIDS:
             for protocol in PROTOCOLS:
                 outcome = tune(method, replace(task, protocol=protocol), subjects.x)
