@@ -115,10 +115,15 @@ class Tables:
         ]
 
 
-def print_tables(ledger: LedgerLike, ids: Collection[str] | None = None, console: Console | None = None) -> None:
-    """Print both benchmarks' tables of the finished cells among ``ids`` (all when None)."""
+def print_tables(
+    ledger: LedgerLike,
+    ids: Collection[str] | None = None,
+    console: Console | None = None,
+    tables: Tables | None = None,
+) -> None:
+    """Print both benchmarks' tables of the finished cells among ``ids`` (all when None); ``tables`` if made already."""
     console = console or Console()
-    found = Tables(load(ledger, ids)).views()
+    found = (tables or Tables(load(ledger, ids))).views()
     for views, notes in render.sections(found):
         terminal.print_views(views, console)
         for note in notes:
@@ -128,8 +133,10 @@ def print_tables(ledger: LedgerLike, ids: Collection[str] | None = None, console
         console.print("No result to show yet: no score or counterfactual cell of this grid is finished.")
 
 
-def write_report(ledger: LedgerLike, ids: Collection[str] | None, folder: str | Path, name: str) -> list[Path]:
-    """Write the report of the finished cells among ``ids`` (all when None) into ``folder``.
+def write_report(
+    ledger: LedgerLike, ids: Collection[str] | None, folder: str | Path, name: str, tables: Tables | None = None
+) -> list[Path]:
+    """Write the report of the finished cells among ``ids`` (all when None) into ``folder``; ``tables`` if made already.
 
     Files: ``index.html`` (self-contained), ``sentences.html``, ``tables.md``, a CSV per table, each figure as PNG and
     SVG. The same cells give the same bytes, and a file whose content would not change is not touched.
@@ -143,8 +150,8 @@ def write_report(ledger: LedgerLike, ids: Collection[str] | None, folder: str | 
     from analysis import page
     from analysis.sentences import examples
 
-    frames = load(ledger, ids)
-    tables = Tables(frames)
+    tables = tables or Tables(load(ledger, ids))
+    frames = tables.frames
     views, pictures = tables.views(), tables.pictures()
     files = {file: render.to_csv(table) for file, table in tables.files().items()}
     files["tables.md"] = render.markdown_page(f"Results of grid {name}", views).encode()

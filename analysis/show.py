@@ -30,15 +30,18 @@ def report_and_show(ledger: Ledger, cells: Sequence[Cell], grid: str, console: C
     Raises:
         StorageError: the folder cannot be written.
     """
-    from analysis.report import print_tables, write_report
+    from analysis.load import load
+    from analysis.report import Tables, print_tables, write_report
 
     ids = {cell.id for cell in cells}
     folder = report_folder(ledger.root, grid)
-    if console is not None:
-        print_tables(ledger, ids, console)
     stamp = _stamp(ledger, ids, {cell.stage for cell in cells})
-    if _read(folder / _STAMP) != stamp:
-        write_report(ledger, ids, folder, grid)
+    stale = _read(folder / _STAMP) != stamp
+    tables = Tables(load(ledger, ids)) if stale or console is not None else None
+    if console is not None:
+        print_tables(ledger, ids, console, tables)
+    if stale:
+        write_report(ledger, ids, folder, grid, tables)
         publish(folder, {_STAMP: stamp})
     if console is not None:
         console.print(f"Tables and figures: {folder / 'index.html'}", highlight=False, soft_wrap=True)
