@@ -31,10 +31,10 @@ import torch
 
 from geco_ray.cfe.base_model import BaseModel, train_base
 from geco_ray.cfe.changes.base import FAMILIES, Variant, family_names, realise, variant_specs
-from geco_ray.cfe.datasets import load_dataset
-from geco_ray.cfe.helpers import betarce_ensemble
+from geco_ray.cfe.data.datasets import load_dataset
+from geco_ray.cfe.methods.betarce.ensemble import betarce_ensemble
+from geco_ray.cfe.model_stack import StackedModels
 from geco_ray.cfe.seeding import BaseKey
-from geco_ray.cfe.stacked import StackedModels
 from geco_ray.cfe.training import Pool, TrainingJob, train_one
 
 T = TypeVar("T")

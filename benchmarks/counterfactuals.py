@@ -29,7 +29,7 @@ from geco_ray.cfe import metrics
 from geco_ray.cfe.bank import CATALOG, Bank, build_bank, load_bank, save_bank
 from geco_ray.cfe.base_model import BaseModel, train_base
 from geco_ray.cfe.changes.base import family_names
-from geco_ray.cfe.datasets import Dataset, load_dataset
+from geco_ray.cfe.data.datasets import Dataset, load_dataset
 from geco_ray.cfe.factuals import Factuals, select_factuals
 from geco_ray.cfe.generation import generate
 from geco_ray.cfe.methods.base import METHODS, GenerationTask, Prepared

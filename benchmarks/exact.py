@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geco_ray.cfe.base_model import train_bases
-from geco_ray.cfe.datasets import load_dataset
+from geco_ray.cfe.data.datasets import load_dataset
 from geco_ray.cfe.factuals import select_factuals
 from geco_ray.cfe.methods.apas import Apas, ApasOptions, prove_request
 from geco_ray.cfe.methods.base import METHODS, Answer, GenerationTask

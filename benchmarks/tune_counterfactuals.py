@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from geco_ray.cfe.base_model import train_base
-from geco_ray.cfe.datasets import load_dataset
+from geco_ray.cfe.data.datasets import load_dataset
 from geco_ray.cfe.factuals import tuning_subjects
 from geco_ray.cfe.methods.base import GenerationTask
 from geco_ray.cfe.protocol import PROTOCOLS

@@ -79,7 +79,7 @@ def download(
 
 
 def _to_download(asked: Sequence[str], accept_terms: bool) -> list[str]:
-    from geco_ray.cfe.cards import BUILT_IN
+    from geco_ray.cfe.data.cards import BUILT_IN
     from geco_ray.geco.sources import GECO_TASKS
 
     tables = [name for name, card in BUILT_IN.items() if card.url]
@@ -94,7 +94,7 @@ def _to_download(asked: Sequence[str], accept_terms: bool) -> list[str]:
 
 
 def _fetch(name: str, folder: Path | None, offline: bool | None, accept_terms: bool) -> list[dict[str, str]]:
-    from geco_ray.cfe.datasets import download_dataset
+    from geco_ray.cfe.data.datasets import download_dataset
     from geco_ray.geco.remote import fetch_task
     from geco_ray.geco.sources import GECO_TASKS
 

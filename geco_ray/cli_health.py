@@ -65,8 +65,8 @@ def _hub_encoder(name: str) -> str:
 
 def _data(data_dir: Path | None) -> dict[str, str]:
     """Where each data set lies; one that is missing with the command that gets it."""
-    from geco_ray.cfe.cards import BUILT_IN
-    from geco_ray.cfe.datasets import find_file
+    from geco_ray.cfe.data.cards import BUILT_IN
+    from geco_ray.cfe.data.datasets import find_file
     from geco_ray.download import cache_folder, is_offline
     from geco_ray.geco.sources import GECO_TASKS, SPLITS, candidate_folders
 

@@ -48,7 +48,7 @@ def plan_table(rows: list[dict[str, Any]], *, always_why: bool = False) -> Table
 def known_names(kind: str | None, data_dir: Path | None) -> dict[str, list[str]]:
     """Every name a grid may use, by kind."""
     from geco_ray.cfe.changes.base import FAMILIES
-    from geco_ray.cfe.datasets import dataset_names
+    from geco_ray.cfe.data.datasets import dataset_names
     from geco_ray.cfe.methods.base import METHODS
     from geco_ray.geco.attribution.base import ATTRIBUTIONS
     from geco_ray.geco.dataset import task_names

@@ -92,7 +92,7 @@ def any_card(name: str, data_dir: Path | None) -> dict[str, Any]:
     Raises:
         UserError: no data set of that name has a card.
     """
-    from geco_ray.cfe.datasets import dataset_card, dataset_names
+    from geco_ray.cfe.data.datasets import dataset_card, dataset_names
     from geco_ray.geco.cards import task_card
     from geco_ray.geco.dataset import DEMO_TASKS
     from geco_ray.geco.sources import GECO_TASKS, user_tasks

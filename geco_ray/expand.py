@@ -130,7 +130,7 @@ def _is_users_folder(encoder: EncoderSource) -> bool:
 
 def _expand_cfe(axes: CfeAxes, text: GridText, data_dir: Path | None) -> Iterator[Cell]:
     from geco_ray.cfe.changes.base import FAMILIES
-    from geco_ray.cfe.datasets import dataset_fingerprint, dataset_names
+    from geco_ray.cfe.data.datasets import dataset_fingerprint, dataset_names
     from geco_ray.cfe.methods.base import METHODS
 
     _known(axes.datasets, lambda: dataset_names(data_dir), "data set", ("cfe", "datasets"), text)

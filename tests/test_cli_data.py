@@ -18,8 +18,8 @@ import pytest
 import typer
 
 from geco_ray import cli_data
-from geco_ray.cfe.cards import BUILT_IN
-from geco_ray.cfe.datasets import dataset_card, find_file
+from geco_ray.cfe.data.cards import BUILT_IN
+from geco_ray.cfe.data.datasets import dataset_card, find_file
 from geco_ray.cli import main
 from geco_ray.geco import remote
 from geco_ray.geco.cards import task_card

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geco_ray.cfe.base_model import BaseModel
-from geco_ray.cfe.catalog import model_table
 from geco_ray.cfe.changes.base import Variant, VariantSpec, family_names, realise, variant_specs
-from geco_ray.cfe.classifier import Mlp
-from geco_ray.cfe.datasets import Dataset, check_feature_order
+from geco_ray.cfe.data.datasets import Dataset, check_feature_order
 from geco_ray.cfe.descriptors import Descriptors, severity
+from geco_ray.cfe.mlp import Mlp
+from geco_ray.cfe.model_table import model_table
 from geco_ray.cfe.seeding import BaseKey
 from geco_ray.cfe.training import Pool
 from geco_ray.errors import UserError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import torch
 
-    from geco_ray.cfe.stacked import StackedModels
+    from geco_ray.cfe.model_stack import StackedModels
 
 VERSION = 1
 CATALOG = "catalog.parquet"
@@ -48,7 +48,7 @@ class Bank:
 
     def on(self, device: torch.device | str) -> StackedModels:
         """The changed models on a device: ``.favourable(points)`` gives bool (points, variants) in catalog order."""
-        from geco_ray.cfe.stacked import StackedModels
+        from geco_ray.cfe.model_stack import StackedModels
 
         return StackedModels([variant.model for variant in self.variants], device)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from geco_ray.cfe.classifier import Mlp
+from geco_ray.cfe.mlp import Mlp
 from geco_ray.cfe.seeding import BaseKey
 from geco_ray.cfe.training import Pool, base_job, train_stacked
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from geco_ray.cfe.classifier import Mlp
+from geco_ray.cfe.mlp import Mlp
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from geco_ray.cfe.datasets import Part
+    from geco_ray.cfe.data.datasets import Part
 
 ALLOWED_DROP = 0.03
 Severity = Literal["low", "medium", "high"]

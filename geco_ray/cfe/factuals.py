@@ -13,7 +13,7 @@ from geco_ray.cfe.seeding import BASE_SEEDS
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from geco_ray.cfe.datasets import Part
+    from geco_ray.cfe.data.datasets import Part
 
 MAX_FACTUALS = 250
 MAX_TUNING = 25

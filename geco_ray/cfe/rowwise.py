@@ -16,7 +16,7 @@ from torch.nn import functional
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from geco_ray.cfe.classifier import Mlp
+    from geco_ray.cfe.mlp import Mlp
 
 TILE = 64
 _CHUNK = 1024 * TILE

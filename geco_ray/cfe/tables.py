@@ -11,7 +11,7 @@ from geco_ray.cfe.seeding import BASE_SEEDS, BaseKey
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geco_ray.cfe.datasets import Dataset
+    from geco_ray.cfe.data.datasets import Dataset
 
 
 def table_2(seeding: str = "paper", base_seeds: Sequence[int] = BASE_SEEDS) -> pd.DataFrame:

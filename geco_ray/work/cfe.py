@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import torch
 
     from geco_ray.cfe.base_model import BaseModel
-    from geco_ray.cfe.classifier import Mlp
-    from geco_ray.cfe.datasets import Dataset
-    from geco_ray.cfe.stacked import StackedModels
+    from geco_ray.cfe.data.datasets import Dataset
+    from geco_ray.cfe.mlp import Mlp
+    from geco_ray.cfe.model_stack import StackedModels
 
 
 def check_cfe_inputs(cells: Sequence[Cell], data_dir: Path | None) -> None:
@@ -48,7 +48,7 @@ def _dataset(name: str, data_dir: Path | None, fingerprint: str) -> Dataset:
     Raises:
         UserError: the file or its card has changed since.
     """
-    from geco_ray.cfe.datasets import load_dataset
+    from geco_ray.cfe.data.datasets import load_dataset
 
     dataset = load_dataset(name, data_dir)
     refuse_changed("data set", name, dataset.fingerprint, fingerprint)
@@ -94,7 +94,7 @@ def train_bases(cells: Sequence[BaseCell], ledger: Ledger, place: Workplace) -> 
 
 
 def _stored(cell: BaseCell | VariantCell, ledger: Ledger) -> Mlp:
-    from geco_ray.cfe.classifier import Mlp
+    from geco_ray.cfe.mlp import Mlp
 
     return Mlp.from_bytes(ledger.table(ledger.require(cell))["weights"][0].as_py())
 
@@ -200,7 +200,7 @@ class _Bank:
         self._stacks: dict[tuple[str, ...], StackedModels] = {}
 
     def _family(self, cell: ValidityCell) -> StackedModels:
-        from geco_ray.cfe.stacked import StackedModels
+        from geco_ray.cfe.model_stack import StackedModels
 
         key = tuple(variant.id for variant in cell.variants)
         if key not in self._stacks:

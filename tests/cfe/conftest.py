@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from geco_ray.cfe.classifier import Mlp
 from geco_ray.cfe.methods.base import GenerationTask
+from geco_ray.cfe.mlp import Mlp
 
 FEATURES = 4
 

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from geco_ray.cfe.base_model import train_base
-from geco_ray.cfe.calibration import calibrate_radius, fine_tune, largest_change, replica_seeds
-from geco_ray.cfe.classifier import Mlp
-from geco_ray.cfe.datasets import load_dataset
-from geco_ray.cfe.diagnostic import diagnose, independent_models, initialisation_radius
+from geco_ray.cfe.data.datasets import load_dataset
 from geco_ray.cfe.factuals import select_factuals
 from geco_ray.cfe.methods.apas import Apas, ApasOptions
+from geco_ray.cfe.methods.apas.calibration import calibrate_radius, fine_tune, largest_change, replica_seeds
+from geco_ray.cfe.methods.apas.diagnostic import diagnose, independent_models, initialisation_radius
+from geco_ray.cfe.methods.apas.release_timeout import dropped_by_cap
+from geco_ray.cfe.methods.apas.sampling import SampledNetworks, sample_size
 from geco_ray.cfe.methods.base import GenerationTask
-from geco_ray.cfe.peer_cost import dropped_by_cap
-from geco_ray.cfe.sampled import SampledNetworks, sample_size
+from geco_ray.cfe.mlp import Mlp
 from geco_ray.cfe.seeding import BaseKey
 from geco_ray.cfe.training import Pool
 
@@ -171,7 +171,7 @@ def test_a_better_point_of_the_proof_replaces_the_incumbent_and_must_be_accepted
     toy_task: GenerationTask, toy_factuals: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a walk that stops at its start the proof has to find the closest point itself."""
-    from geco_ray.cfe.mce import Candidate, Walk
+    from geco_ray.cfe.milp.walk import Candidate, Walk
 
     options = ApasOptions(starts=12, proof="full")
     (good,) = Apas(toy_task, options).generate(toy_factuals[:1], [0])

@@ -14,11 +14,11 @@ import torch
 
 from geco_ray.cfe.bank import Bank, build_bank, load_bank, save_bank
 from geco_ray.cfe.base_model import train_base, train_bases
-from geco_ray.cfe.catalog import base_table, model_schema, model_table
-from geco_ray.cfe.classifier import Mlp
-from geco_ray.cfe.datasets import Dataset, load_dataset
+from geco_ray.cfe.data.datasets import Dataset, load_dataset
+from geco_ray.cfe.mlp import Mlp
+from geco_ray.cfe.model_stack import StackedModels
+from geco_ray.cfe.model_table import base_table, model_schema, model_table
 from geco_ray.cfe.seeding import BASE_SEEDS, BaseKey
-from geco_ray.cfe.stacked import StackedModels
 from geco_ray.cfe.tables import table_2, table_3, table_4
 from geco_ray.cfe.training import Pool
 from geco_ray.errors import UserError

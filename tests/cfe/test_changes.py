@@ -21,8 +21,8 @@ from geco_ray.cfe.changes.base import (
     realise,
     variant_specs,
 )
-from geco_ray.cfe.classifier import Mlp
-from geco_ray.cfe.datasets import load_dataset
+from geco_ray.cfe.data.datasets import load_dataset
+from geco_ray.cfe.mlp import Mlp
 from geco_ray.cfe.seeding import BaseKey
 from geco_ray.cfe.training import Pool, TrainingJob
 from geco_ray.errors import UserError

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from geco_ray.cfe.cards import BUILT_IN, Card
-from geco_ray.cfe.datasets import (
+from geco_ray.cfe.data.cards import BUILT_IN, Card
+from geco_ray.cfe.data.datasets import (
     check_feature_order,
     dataset_fingerprint,
     dataset_names,
@@ -202,7 +202,7 @@ def test_a_card_tells_what_decides_the_data_from_what_does_not() -> None:
 
 def test_names_and_fingerprints_import_nothing_heavy() -> None:
     code = (
-        "import sys; from geco_ray.cfe.datasets import *; import geco_ray.cfe.classifier;"
+        "import sys; from geco_ray.cfe.data.datasets import *; import geco_ray.cfe.mlp;"
         "dataset_names(); dataset_fingerprint('heloc');"
         "assert not {'torch', 'sklearn', 'scipy', 'pandas', 'ray'} & set(sys.modules)"
     )

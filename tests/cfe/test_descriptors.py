@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from geco_ray.cfe.classifier import Mlp
-from geco_ray.cfe.datasets import Part
+from geco_ray.cfe.data.datasets import Part
 from geco_ray.cfe.descriptors import Descriptors, balanced_accuracy, describe, parameter_distances, severity
+from geco_ray.cfe.mlp import Mlp
 
 
 def line(slope: float, offset: float) -> Mlp:

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from geco_ray.cfe.base_model import BaseModel, train_bases
-from geco_ray.cfe.classifier import Mlp
-from geco_ray.cfe.datasets import Part, load_dataset
+from geco_ray.cfe.data.datasets import Part, load_dataset
 from geco_ray.cfe.descriptors import balanced_accuracy
 from geco_ray.cfe.factuals import select_factuals, tuning_subjects
+from geco_ray.cfe.mlp import Mlp
 from geco_ray.cfe.seeding import BASE_SEEDS, BaseKey
 from geco_ray.cfe.training import Pool
 

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, milp
 
-from geco_ray.cfe.mce import Walk
-from geco_ray.cfe.mce_bounds import Neighbourhood, nearest_possible, network_bounds
-from geco_ray.cfe.mce_cuts import strengthen
-from geco_ray.cfe.mce_program import ball_program
-from geco_ray.cfe.mce_proof import TOLERANCE, prove
-from geco_ray.cfe.mce_reach import highest_logit
-from geco_ray.cfe.mce_tighten import tighten
-from geco_ray.cfe.relu_net import ReluNet
-from geco_ray.cfe.solver import solve_mip
+from geco_ray.cfe.milp.bounds import Neighbourhood, nearest_possible, network_bounds
+from geco_ray.cfe.milp.cuts import strengthen
+from geco_ray.cfe.milp.network import ReluNet
+from geco_ray.cfe.milp.program import ball_program
+from geco_ray.cfe.milp.proof import TOLERANCE, prove
+from geco_ray.cfe.milp.reach import highest_logit
+from geco_ray.cfe.milp.solver import solve_mip
+from geco_ray.cfe.milp.tighten import tighten
+from geco_ray.cfe.milp.walk import Walk
 
 DEPTHS = [(2, 6, 1), (2, 6, 5, 1), (3, 5, 5, 4, 1)]
 

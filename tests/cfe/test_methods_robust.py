@@ -12,10 +12,10 @@ import yaml
 
 from geco_ray.cfe import tuning
 from geco_ray.cfe.methods.base import METHODS, GenerationTask
-from geco_ray.cfe.rbr import largest_distance, prepare_rbr, project_l1
-from geco_ray.cfe.rbr_losses import STEP, Loss, Optimistic, Pessimistic, Setting, minimise
+from geco_ray.cfe.methods.rbr.losses import STEP, Loss, Optimistic, Pessimistic, Setting, minimise
+from geco_ray.cfe.methods.rbr.search import largest_distance, prepare_rbr, project_l1
+from geco_ray.cfe.methods.roar_lime.surrogate import Scaler, explain, fit_logistic, kernel_weights
 from geco_ray.cfe.rowwise import RowNet
-from geco_ray.cfe.surrogate import Scaler, explain, fit_logistic, kernel_weights
 from geco_ray.cfe.tuning import Candidate, select
 from geco_ray.errors import UserError
 

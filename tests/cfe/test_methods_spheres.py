@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from geco_ray.cfe import betarce
-from geco_ray.cfe.classifier import Mlp
-from geco_ray.cfe.growing_spheres import Shells, grow
 from geco_ray.cfe.methods.base import METHODS, Deadline, GenerationTask
-from geco_ray.cfe.stability import Stability
-from geco_ray.cfe.streams import Memo, Stream
+from geco_ray.cfe.methods.betarce import search as betarce
+from geco_ray.cfe.methods.robx.stability import Stability
+from geco_ray.cfe.mlp import Mlp
+from geco_ray.cfe.search.spheres import Shells, grow
+from geco_ray.cfe.search.streams import Memo, Stream
 
 NEVER = Deadline(None)
 
@@ -190,7 +190,7 @@ def test_ensemble_counts_what_its_members_say(toy_task: GenerationTask, toy_fact
 
 
 def test_betarce_asks_all_helpers(toy_task: GenerationTask, toy_factuals: np.ndarray) -> None:
-    from geco_ray.cfe.methods.betarce import BetarceOptions
+    from geco_ray.cfe.methods.betarce.options import BetarceOptions
 
     rng = np.random.default_rng(0)
     models = [

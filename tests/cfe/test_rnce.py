@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, milp
 
-from geco_ray.cfe.classifier import Mlp
-from geco_ray.cfe.interval import NetworkBox, lower_bound, upper_bound
-from geco_ray.cfe.interval_exact import DECIDED_BY, robust_rows, smallest_logit
 from geco_ray.cfe.methods.base import METHODS, GenerationTask
-from geco_ray.cfe.relu_net import ReluNet
+from geco_ray.cfe.methods.rnce.exact import DECIDED_BY, robust_rows, smallest_logit
+from geco_ray.cfe.methods.rnce.interval import NetworkBox, lower_bound, upper_bound
+from geco_ray.cfe.milp.network import ReluNet
+from geco_ray.cfe.mlp import Mlp
 
 
 def random_net(rng: np.random.Generator, widths: tuple[int, ...]) -> ReluNet:

@@ -10,8 +10,8 @@ import torch
 
 from geco_ray.cfe.base_model import BaseModel
 from geco_ray.cfe.changes.base import FAMILIES, variant_specs
-from geco_ray.cfe.classifier import Mlp, sigmoid
-from geco_ray.cfe.datasets import Dataset, load_dataset
+from geco_ray.cfe.data.datasets import Dataset, load_dataset
+from geco_ray.cfe.mlp import Mlp, sigmoid
 from geco_ray.cfe.seeding import BaseKey
 from geco_ray.cfe.training import (
     EarlyStopping,
@@ -19,11 +19,11 @@ from geco_ray.cfe.training import (
     TrainingJob,
     TrainingSettings,
     base_job,
-    common_widths,
     group_jobs,
     train_one,
     train_stacked,
 )
+from geco_ray.cfe.training.layout import common_widths
 from geco_ray.errors import UserError
 
 
@@ -102,7 +102,7 @@ def test_stacked_equals_plain_to_the_end(data: Dataset, pool: Pool) -> None:
 
 
 def test_row_tiles_blocks_and_caps_change_nothing(data: Dataset, pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    import geco_ray.cfe.stack as stack
+    import geco_ray.cfe.training.stack as stack
 
     jobs = mixed_jobs(data, TrainingSettings(epochs=30))
     whole = train_stacked(jobs, pool)
@@ -115,7 +115,7 @@ def test_row_tiles_blocks_and_caps_change_nothing(data: Dataset, pool: Pool, mon
 
 
 def test_the_gpus_way_of_multiplying_on_the_cpu(data: Dataset, pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    import geco_ray.cfe.stack as stack
+    import geco_ray.cfe.training.stack as stack
 
     jobs = mixed_jobs(data, TrainingSettings(epochs=30))
     ours = train_stacked(jobs, pool)

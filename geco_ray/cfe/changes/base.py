@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from geco_ray.cfe.base_model import BaseModel
-from geco_ray.cfe.classifier import Mlp
+from geco_ray.cfe.mlp import Mlp
 from geco_ray.cfe.seeding import BASE_SEEDS, BaseKey
 from geco_ray.cfe.training import Pool, TrainingJob, train_stacked
 from geco_ray.errors import UserError

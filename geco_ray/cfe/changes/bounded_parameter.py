@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from geco_ray.cfe.base_model import BaseModel
 from geco_ray.cfe.changes.base import FAMILIES, VariantSpec
-from geco_ray.cfe.classifier import Mlp
+from geco_ray.cfe.mlp import Mlp
 from geco_ray.cfe.seeding import BaseKey
 from geco_ray.cfe.training import Pool
 

@@ -25,8 +25,8 @@ from geco_ray.seeds import numpy_stream
 
 if TYPE_CHECKING:
     from geco_ray.cfe.base_model import BaseModel
-    from geco_ray.cfe.classifier import Mlp
-    from geco_ray.cfe.datasets import Dataset
+    from geco_ray.cfe.data.datasets import Dataset
+    from geco_ray.cfe.mlp import Mlp
 
 Scalar = str | int | float | bool | None
 Claim = Literal["found", "not_found", "budget", "error"]

@@ -63,8 +63,8 @@ class Wachter:
         """One answer for each row of ``start`` (k, d), all of them adverse."""
         import torch
 
-        from geco_ray.cfe.adam import RowAdam
         from geco_ray.cfe.rowwise import pad_rows
+        from geco_ray.cfe.search.adam import RowAdam
 
         options, deadline = self._options, self._task.deadline(len(start))
         answers: dict[int, Answer] = {}
