@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from analysis.aggregate import lines
+from analysis.cfe.ranking import Agreement
 from analysis.intervals import FEWEST_SEEDS, Interval, Lead, lead
-from analysis.ranking import Agreement
 
 # Uniform random knows nothing and Pattern Variant looks at the data alone: neither explains a model.
 REFERENCES = frozenset({"uniform_random", "pattern_variant"})

@@ -11,18 +11,13 @@ import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
-from analysis import (
-    cfe_tables,
-    cfe_views,
-    geco_tables,
-    geco_views,
-    model_tables,
-    overlap,
-    ranking,
-    render,
-    significance,
-    terminal,
-)
+from analysis import render, terminal
+from analysis.cfe import model_tables, overlap, ranking
+from analysis.cfe import tables as cfe_tables
+from analysis.cfe import views as cfe_views
+from analysis.geco import significance
+from analysis.geco import tables as geco_tables
+from analysis.geco import views as geco_views
 from analysis.load import AXES, Frames, LedgerLike, load, records
 from analysis.publish import publish
 from analysis.views import View
@@ -106,7 +101,8 @@ class Tables:
 
     def pictures(self) -> list[Picture]:
         """All figures that there are numbers for."""
-        from analysis import cfe_figures, geco_figures
+        from analysis.cfe import figures as cfe_figures
+        from analysis.geco import figures as geco_figures
 
         return [
             *geco_figures.mass_figures(self.mass, self.mass_by_seed),

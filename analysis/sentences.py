@@ -11,7 +11,7 @@ import pandas as pd
 
 from analysis.aggregate import lines
 from analysis.load import LedgerLike, attributions, records
-from analysis.names import in_order, title
+from analysis.styles import in_order, title
 from analysis.views import ordered, with_labels
 
 LONGEST = 22  # words; longer sentences are hard to compare by eye

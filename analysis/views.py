@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.names import look, title
+from analysis.styles import look, title
 
 GAP = "–"
 GECO, CFE = "geco", "cfe"  # the two benchmarks

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from geco_ray.device import limit_threads
 from geco_ray.geco.classifiers import BertClassifier, Classifier, OlaClassifier
-from geco_ray.geco.dataset import load_task
+from geco_ray.geco.data.dataset import load_task
 from geco_ray.geco.encoders import load_tokenizer, resolve_encoder
 from geco_ray.geco.explain import Explainer
 from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup

@@ -12,9 +12,9 @@ import statistics
 import time
 from pathlib import Path
 
-from geco_ray.geco.audit import audit, read_splits
-from geco_ray.geco.dataset import load_task
-from geco_ray.geco.sources import GECO_TASKS
+from geco_ray.geco.audit.audit import audit, read_splits
+from geco_ray.geco.data.dataset import load_task
+from geco_ray.geco.data.sources import GECO_TASKS
 
 
 def main() -> None:

@@ -14,11 +14,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from geco_ray.geco.builder import build_all, build_variants, truth_mask
-from geco_ray.geco.convert import convert_geco
-from geco_ray.geco.demo import demo_labelling
-from geco_ray.geco.labelling import VERSIONS, Labelling, load_labelling
-from geco_ray.geco.neutral import NeutralRules
+from geco_ray.geco.corpus.builder import build_all, build_variants, truth_mask
+from geco_ray.geco.corpus.convert import convert_geco
+from geco_ray.geco.corpus.demo import demo_labelling
+from geco_ray.geco.corpus.labelling import VERSIONS, Labelling, load_labelling
+from geco_ray.geco.corpus.neutral import NeutralRules
 
 RULES = NeutralRules(style="paper", unknown="keep")
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from geco_ray.cells import BaseCell, Cell, VariantCell
 from geco_ray.ledger import Ledger, Record
-from geco_ray.plan import make_plan
+from geco_ray.plan.remaining import make_plan
 
 
 def timed(work: Callable[[], object]) -> float:

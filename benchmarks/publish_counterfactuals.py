@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.runtimes import runtime_table
+from analysis.cfe.runtimes import runtime_table
 from geco_ray.ledger import Ledger
 
 HERE = Path(__file__).parent

@@ -26,7 +26,7 @@ from geco_ray.cells import (
     ValidityCell,
     VariantCell,
 )
-from geco_ray.config import RunSettings
+from geco_ray.plan.config import RunSettings
 from geco_ray.registry import Options
 
 

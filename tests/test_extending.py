@@ -72,7 +72,7 @@ def test_the_page_holds_all_its_files() -> None:
 def test_names_of_a_package_are_listed_without_torch(tmp_path: Path) -> None:
     program = """
 import sys
-from geco_ray.console import known_names
+from geco_ray.cli.console import known_names
 names = known_names(None, None)
 found = [names["geco methods"], names["geco paradigms"], names["cfe families"], names["cfe methods"]]
 assert all(new in known for new, known in zip(["leave_one_out", "bag_of_words", "duplication", "bisection"], found))

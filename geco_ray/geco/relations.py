@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from geco_ray.geco.audit import Split, read_splits
+from geco_ray.geco.audit.audit import Split, read_splits
 
 GECO_PAIRS = (
     ("binary_gender_subj", "binary_gender_all"),

@@ -18,7 +18,7 @@ from geco_ray.errors import UserError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from geco_ray.geco.dataset import Row, Task
+    from geco_ray.geco.data.dataset import Row, Task
 
 IntArray = npt.NDArray[np.int64]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from geco_ray.errors import LeaseError, StorageError
-from geco_ray.storage import LocalStorage, Storage, lock_file, process_lives
+from geco_ray.ledger.storage import LocalStorage, Storage, lock_file, process_lives
 
 
 @contextlib.contextmanager

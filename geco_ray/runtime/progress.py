@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from geco_ray.work.base import Outcome
+from geco_ray.experiments.base import Outcome
 
 _SECONDS_BETWEEN_LINES = 600.0  # within a stage; so a log of hours stays short
 

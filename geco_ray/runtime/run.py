@@ -14,14 +14,14 @@ from typing import Protocol
 from rich.console import Console
 
 from geco_ray.cells import Cell
-from geco_ray.config import RunSettings
 from geco_ray.errors import GecoRayError, ResourceError, UserError
-from geco_ray.expand import STAGES, packs
+from geco_ray.experiments.base import Holder, Workplace, run_pack
 from geco_ray.ledger import Ledger
-from geco_ray.plan import HOLDER_STAGES, TRIAL_STAGES, Plan, make_plan
+from geco_ray.plan.config import RunSettings
+from geco_ray.plan.expand import STAGES, packs
+from geco_ray.plan.remaining import HOLDER_STAGES, TRIAL_STAGES, Plan, make_plan
 from geco_ray.runtime.lease import lease
 from geco_ray.runtime.progress import RunProgress
-from geco_ray.work.base import Holder, Workplace, run_pack
 
 
 class Interrupted(GecoRayError):
@@ -111,7 +111,7 @@ class RayExecutor:
             gpus = self._gpus(stage, self._settings.gpus_per_trial)
             run_trials(work.packs, self._place_with(stage, gpus), gpus, progress.report)
         else:
-            from geco_ray.runtime.holders import run_held
+            from geco_ray.runtime.actors import run_held
 
             gpus = self._gpus(stage, self._settings.gpus_per_actor)
             run_held(work.ready, self._place_with(stage, gpus), self._holder_count(gpus), gpus, progress.report)
@@ -194,8 +194,8 @@ def check_inputs(cells: Sequence[Cell], settings: RunSettings) -> None:
     Raises:
         UserError: a file or encoder is missing or wrong, with the remedy.
     """
-    from geco_ray.work.cfe import check_cfe_inputs
-    from geco_ray.work.geco import check_geco_inputs
+    from geco_ray.experiments.cfe.work import check_cfe_inputs
+    from geco_ray.experiments.geco.work import check_geco_inputs
 
     check_geco_inputs(cells, settings.data_dir)
     check_cfe_inputs(cells, settings.data_dir)

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from geco_ray.config import RunSettings
 from geco_ray.errors import ResourceError
-from geco_ray.storage import lock_file
+from geco_ray.ledger.storage import lock_file
+from geco_ray.plan.config import RunSettings
 
 _CONNECT_SECONDS = 60
 _MARKER = "geco_ray.lock"

@@ -13,9 +13,9 @@ from typing import Any
 
 from geco_ray.cells import Cell
 from geco_ray.errors import StorageError
+from geco_ray.experiments.base import Outcome, Workplace, run_pack
 from geco_ray.ledger import Ledger
 from geco_ray.runtime.session import remove_folder, temporary_folder
-from geco_ray.work.base import Outcome, Workplace, run_pack
 
 Report = Callable[[Outcome], None]
 _RETRIES_OF_A_DEAD_WORKER = 2

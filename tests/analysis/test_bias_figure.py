@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 import pandas as pd
 import pytest
 
-from analysis.bias_figure import bias_figure
+from analysis.geco.bias_figure import bias_figure
 
 
 def table(shares: dict[tuple[str, str], list[float | None]], labels: tuple[str, ...], scope: str) -> pd.DataFrame:
@@ -55,5 +55,5 @@ def test_undefined_shares_and_classes_of_another_attribute_can_be_drawn(values: 
 
 
 def test_drawing_imports_no_torch_and_no_ray() -> None:
-    code = "import sys, analysis.bias_figure\nassert not {'torch', 'ray', 'matplotlib.pyplot'} & set(sys.modules)"
+    code = "import sys, analysis.geco.bias_figure\nassert not {'torch', 'ray', 'matplotlib.pyplot'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, env=dict(os.environ), timeout=60)

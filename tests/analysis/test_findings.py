@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.cfe_tables import table_6
-from analysis.cfe_views import table_6_views
+from analysis.cfe.ranking import agreement, rank_table, ranks
+from analysis.cfe.tables import table_6
+from analysis.cfe.views import table_6_views
 from analysis.findings import family_findings, listed
-from analysis.geco_tables import accuracy_table, metric_table
-from analysis.geco_views import mass_views
+from analysis.geco.tables import accuracy_table, metric_table
+from analysis.geco.views import mass_views
 from analysis.load import load
-from analysis.ranking import agreement, rank_table, ranks
 from analysis.report import write_report
 from analysis.sentences import examples
 

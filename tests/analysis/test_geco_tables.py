@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.filters import counted_rows
-from analysis.geco_tables import accuracy_table, metric_by_seed, metric_table
-from analysis.geco_views import mass_views
+from analysis.geco.filters import counted_rows
+from analysis.geco.tables import accuracy_table, metric_by_seed, metric_table
+from analysis.geco.views import mass_views
 from analysis.load import load
 from geco_ray.errors import UserError
 

@@ -9,12 +9,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from analysis.cfe_tables import table_6
-from analysis.geco_tables import ranking_table
+from analysis.cfe.model_tables import MACRO, base_models, descriptor_table
+from analysis.cfe.runtimes import runtime_table
+from analysis.cfe.tables import table_6
+from analysis.geco.significance import signed_rank, signed_rank_table
+from analysis.geco.tables import ranking_table
 from analysis.load import load
-from analysis.model_tables import MACRO, base_models, descriptor_table
-from analysis.runtimes import runtime_table
-from analysis.significance import signed_rank, signed_rank_table
 
 
 def model_row(**values: Any) -> pa.Table:

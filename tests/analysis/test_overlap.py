@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from analysis.overlap import COLUMNS, family_overlap
+from analysis.cfe.overlap import COLUMNS, family_overlap
 
 
 def validity(survived: dict[str, list[int]], pairs: int = 2) -> pd.DataFrame:

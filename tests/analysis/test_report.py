@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from analysis.cfe_figures import frontier
+from analysis.cfe.figures import frontier
 from analysis.load import load
 from analysis.report import Tables, print_tables, write_report
 from geco_ray.errors import StorageError
@@ -26,8 +26,8 @@ def shown(ledger: Any, ids: Any = None) -> str:
 
 def test_the_analysis_imports_neither_torch_nor_ray() -> None:
     heavy = ("torch", "ray", "transformers", "sklearn", "captum", "matplotlib.pyplot")
-    ours = "report, page, sentences, runtimes, significance, geco_figures, cfe_figures"
-    code = f"import sys; from analysis import {ours}; print([name for name in {heavy} if name in sys.modules])"
+    ours = "analysis.report, analysis.page, analysis.sentences, analysis.cfe.runtimes, analysis.geco.figures"
+    code = f"import sys, {ours}, analysis.geco.significance, analysis.cfe.figures; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from analysis.cfe_figures import _distance_range
-from analysis.cfe_views import _family_title
+from analysis.cfe.figures import _distance_range
+from analysis.cfe.views import _family_title
 from analysis.figures import legend_columns
-from analysis.names import look, variants
+from analysis.styles import look, variants
 from analysis.views import ordered
 
 

@@ -15,10 +15,10 @@ import pytest
 
 from geco_ray.cells import BaseCell, Cell, VariantCell
 from geco_ray.errors import StorageError
+from geco_ray.experiments import base as work
+from geco_ray.experiments.base import Result, Workplace, run_pack
 from geco_ray.ledger import DamagedCell, Ledger
-from geco_ray.plan import make_plan
-from geco_ray.work import base as work
-from geco_ray.work.base import Result, Workplace, run_pack
+from geco_ray.plan.remaining import make_plan
 
 BASE = BaseCell("breast_cancer", "f" * 8, 2026, "paper")
 CELLS: list[Cell] = [BASE, VariantCell(BASE, "seed", 0), VariantCell(BASE, "seed", 1)]

@@ -17,10 +17,10 @@ import pytest
 
 from geco_ray.cells import BaseCell, Cell, VariantCell
 from geco_ray.errors import LeaseError
+from geco_ray.experiments import base as work
+from geco_ray.experiments.base import Result, Workplace, run_pack
 from geco_ray.ledger import Ledger
 from geco_ray.runtime.lease import lease
-from geco_ray.work import base as work
-from geco_ray.work.base import Result, Workplace, run_pack
 
 BASE = BaseCell("breast_cancer", "f" * 8, 2026, "paper")
 CELLS: list[Cell] = [VariantCell(BASE, "seed", number) for number in range(40)]

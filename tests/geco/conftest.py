@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from geco_ray.geco.dataset import Row, Task
+from geco_ray.geco.data.dataset import Row, Task
 
 if TYPE_CHECKING:
     from geco_ray.geco.encoders import EncoderSource

@@ -17,7 +17,7 @@ import torch
 from geco_ray.errors import UserError
 from geco_ray.geco.attribution.base import ATTRIBUTIONS
 from geco_ray.geco.classifiers import Classifier
-from geco_ray.geco.dataset import load_task
+from geco_ray.geco.data.dataset import load_task
 from geco_ray.geco.encoders import EncoderSource, load_tokenizer, resolve_encoder
 from geco_ray.geco.explain import EXPLANATION_SCHEMA, Explainer, explain, score
 from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from geco_ray.errors import UserError
-from geco_ray.geco.audit import LOADER_POLICY, Audit, Split, audit, audit_tasks, find_defects, read_splits
+from geco_ray.geco.audit.audit import LOADER_POLICY, Audit, Split, audit, audit_tasks, find_defects, read_splits
+from geco_ray.geco.data.sources import GECO_TASKS
 from geco_ray.geco.rows import Row
-from geco_ray.geco.sources import GECO_TASKS
 
 # rows, sentences, words mean, sd, min, max, total, truth mean, min, max, share, rows and sentences without truth,
 # vocabulary as it stands and in lower case
@@ -188,7 +188,7 @@ def test_the_known_sentences_are_named_with_place_and_policy(released: Audit) ->
 
 
 def test_every_repair_of_the_loader_is_in_the_audit(geco_data: Path, released: Audit) -> None:
-    from geco_ray.geco.dataset import load_task
+    from geco_ray.geco.data.dataset import load_task
 
     made = [
         (name, fix.split, fix.line, f"repair: {fix.kind} at word {fix.position}")
@@ -215,7 +215,7 @@ def test_a_file_that_the_loader_refuses_is_refused_with_its_line(tmp_path: Path)
 
 
 def test_the_audit_needs_neither_torch_nor_scikit_learn() -> None:
-    modules = ("audit", "relations", "bias", "correlations", "tables", "remote", "corpus")
+    modules = ("audit.audit", "audit.bias", "audit.correlations", "audit.tables", "relations", "data.remote", "corpus")
     code = "import sys\n" + "".join(f"import geco_ray.geco.{name}\n" for name in modules)
     code += "assert not {'torch', 'ray', 'transformers', 'sklearn', 'scipy', 'matplotlib'} & set(sys.modules)\n"
     subprocess.run([sys.executable, "-c", code], check=True, env=dict(os.environ), timeout=60)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from geco_ray.errors import UserError
-from geco_ray.geco.audit import Split
-from geco_ray.geco.bias import READINGS, Terms, bias_of_splits, bias_of_tasks, count_cooccurrences
+from geco_ray.geco.audit.audit import Split
+from geco_ray.geco.audit.bias import READINGS, Terms, bias_of_splits, bias_of_tasks, count_cooccurrences
 from geco_ray.geco.rows import Row
 
 LABELS = ("female", "male", "neutral")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from geco_ray.errors import UserError
-from geco_ray.geco.builder import (
+from geco_ray.geco.corpus.builder import (
     build_all,
     build_task,
     build_variants,
@@ -20,10 +20,10 @@ from geco_ray.geco.builder import (
     truth_mask,
     write_task,
 )
-from geco_ray.geco.convert import compare_masks, compare_variants, convert_geco, mask_mismatches
-from geco_ray.geco.dataset import LABELS, Task, load_task
-from geco_ray.geco.labelling import FORMAT, Labelling, Sentence, dump_labelling, parse_labelling
-from geco_ray.geco.neutral import NeutralRules
+from geco_ray.geco.corpus.convert import compare_masks, compare_variants, convert_geco, mask_mismatches
+from geco_ray.geco.corpus.labelling import FORMAT, Labelling, Sentence, dump_labelling, parse_labelling
+from geco_ray.geco.corpus.neutral import NeutralRules
+from geco_ray.geco.data.dataset import LABELS, Task, load_task
 from geco_ray.geco.rows import parse_rows, read_bytes
 
 BINARY = LABELS[:2]

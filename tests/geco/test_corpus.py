@@ -26,7 +26,7 @@ from geco_ray.geco.corpus import (
 )
 from geco_ray.geco.corpus import filters as f
 from geco_ray.geco.corpus.filters import Candidate, Subject
-from geco_ray.geco.labelling import dump_labelling, parse_labelling
+from geco_ray.geco.corpus.labelling import dump_labelling, parse_labelling
 
 LIST = """
 <h1>Most read</h1><ul><li>not this by Nobody (9)</li></ul>

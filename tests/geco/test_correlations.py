@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from geco_ray.errors import UserError
-from geco_ray.geco.audit import Split
-from geco_ray.geco.correlations import correlate_words, correlations_of_tasks, strongest_words
+from geco_ray.geco.audit.audit import Split
+from geco_ray.geco.audit.correlations import correlate_words, correlations_of_tasks, strongest_words
 from geco_ray.geco.rows import Row
 
 LABELS = ("female", "male", "neutral")

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geco_ray.errors import UserError
-from geco_ray.geco import sources
-from geco_ray.geco.dataset import (
+from geco_ray.geco.data import sources
+from geco_ray.geco.data.dataset import (
     LABELS,
     POLICY,
     load_task,
@@ -353,7 +353,7 @@ def test_a_sample_is_seeded_nested_and_leaves_the_global_generators_alone(tmp_pa
 def test_metadata_needs_no_torch_and_no_file(tmp_path: Path) -> None:
     code = (
         "import sys\n"
-        "from geco_ray.geco.dataset import task_fingerprint, task_names\n"
+        "from geco_ray.geco.data.dataset import task_fingerprint, task_names\n"
         "assert all(len(task_fingerprint(name)) == 64 for name in task_names()), task_names()\n"
         "assert not {'torch', 'ray', 'transformers', 'sklearn', 'scipy', 'pandas'} & set(sys.modules)\n"
     )

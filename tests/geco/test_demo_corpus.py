@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from geco_ray.errors import UserError
-from geco_ray.geco.builder import build_all, truth_mask
-from geco_ray.geco.dataset import DEMO_TASKS, LABELS, Task, load_task, task_fingerprint
-from geco_ray.geco.demo import demo_labelling
+from geco_ray.geco.corpus.builder import build_all, truth_mask
+from geco_ray.geco.corpus.demo import demo_labelling
+from geco_ray.geco.data.dataset import DEMO_TASKS, LABELS, Task, load_task, task_fingerprint
 
 GENDERED = re.compile(
     r"she|he|her|his|hers|him|(her|him)self|m(rs|r|s|iss)\.?|(step|grand|great-grand)?(mother|father|son|daughter)"
@@ -99,7 +99,7 @@ def test_an_unknown_demo_task_is_named(tmp_path: Path) -> None:
 
 def test_the_demo_loads_without_torch_and_from_any_folder(tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom geco_ray.geco.dataset import load_task\n"
+        "import sys\nfrom geco_ray.geco.data.dataset import load_task\n"
         "assert len(load_task('demo_non_binary_subj').test) == 90\n"
         "assert not {'torch', 'ray', 'transformers', 'sklearn', 'scipy'} & set(sys.modules)\n"
     )

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geco_ray.errors import UserError
-from geco_ray.geco.labelling import (
+from geco_ray.geco.corpus.labelling import (
     FORMAT,
     Label,
     Labelling,
@@ -19,7 +19,7 @@ from geco_ray.geco.labelling import (
     parse_labelling,
     write_labelling,
 )
-from geco_ray.geco.markup import parse_markup
+from geco_ray.geco.corpus.markup import parse_markup
 
 CLASSES = ("female", "male", "neutral")
 HEAD = f"format: {FORMAT}\nclasses: [female, male, neutral]\nsentences:\n"  # three lines

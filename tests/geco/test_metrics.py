@@ -149,7 +149,7 @@ def test_scores_of_no_rows() -> None:
 
 def test_shipped_reference_data_is_seen_or_skipped(geco_data: Path) -> None:
     """Truth masks of the released data: expected mass accuracy of word-level uniform scores is the share of truth."""
-    from geco_ray.geco.dataset import load_task
+    from geco_ray.geco.data.dataset import load_task
 
     for name, expected in (("binary_gender_all", 0.169), ("binary_gender_subj", 0.090)):
         rows = [row for row in load_task(name, geco_data).test if sum(row.truth)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from geco_ray.geco.audit import Split
+from geco_ray.geco.audit.audit import Split
 from geco_ray.geco.relations import relate, relations_of_tasks
 from geco_ray.geco.rows import Row
 

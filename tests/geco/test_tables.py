@@ -10,11 +10,9 @@ import pyarrow as pa
 import pytest
 
 from geco_ray.errors import UserError
-from geco_ray.geco.audit import Split, audit_tasks
-from geco_ray.geco.bias import bias_of_tasks
-from geco_ray.geco.printed import FORMS, PrintedTable, Span, cell, printed
-from geco_ray.geco.rows import Row
-from geco_ray.geco.tables import (
+from geco_ray.geco.audit.audit import Split, audit_tasks
+from geco_ray.geco.audit.bias import bias_of_tasks
+from geco_ray.geco.audit.tables import (
     counts_table,
     defects_table,
     marked_sentence,
@@ -22,6 +20,8 @@ from geco_ray.geco.tables import (
     table_2,
     tables_of_tasks,
 )
+from geco_ray.geco.rows import Row
+from geco_ray.table import FORMS, PrintedTable, Span, cell, printed
 
 ORIGINAL = ("She", "even", "touches", "the", "heart", "of", "her", "Aunt", ".")
 NASTY = r"a|b <c> & d_e $f$ 100% #1 ~x^2 {g} \h `i` *j*"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from geco_ray.errors import UserError
-from geco_ray.geco.dataset import Row, Task
+from geco_ray.geco.data.dataset import Row, Task
 from geco_ray.geco.encoders import EncoderSource, load_tokenizer
 from geco_ray.geco.tokens import TaskTokens, equal_length_batches, pad_rows, tokenize_rows, tokenize_task
 

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from geco_ray.errors import GecoRayError
 from geco_ray.geco.classifiers import BertClassifier, OlaClassifier
-from geco_ray.geco.dataset import load_task
+from geco_ray.geco.data.dataset import load_task
 from geco_ray.geco.encoders import EncoderSource, load_encoder, load_tokenizer, resolve_encoder
 from geco_ray.geco.fitting import Part, Recipe, fit, warmup_then_decay
 from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from geco_ray.errors import LeaseError, StorageError
+from geco_ray.ledger.storage import LocalStorage, open_storage
 from geco_ray.runtime.lease import lease, lease_holder
-from geco_ray.storage import LocalStorage, open_storage
 
 HOST = socket.gethostname()
 
@@ -54,7 +54,7 @@ def test_it_goes_also_when_the_run_fails(tmp_path: Path) -> None:
 def test_a_second_driver_is_refused_naming_host_and_process(tmp_path: Path) -> None:
     with lease(open_storage(tmp_path)):
         code = (
-            "import sys; from geco_ray.runtime.lease import lease; from geco_ray.storage import open_storage\n"
+            "import sys; from geco_ray.runtime.lease import lease; from geco_ray.ledger.storage import open_storage\n"
             "with lease(open_storage(sys.argv[1])): print('both')"
         )
         run = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)

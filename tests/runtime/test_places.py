@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from geco_ray.config import RunSettings
 from geco_ray.errors import UserError
-from geco_ray.expand import STAGES
+from geco_ray.experiments.base import Workplace, refuse_changed
+from geco_ray.plan.config import RunSettings
+from geco_ray.plan.expand import STAGES
 from geco_ray.runtime.run import check_device, place_for
 from geco_ray.runtime.session import remove_folder, temporary_folder
-from geco_ray.work.base import Workplace, refuse_changed
 
 
 @pytest.mark.parametrize("stage", STAGES)

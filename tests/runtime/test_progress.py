@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
+from geco_ray.experiments.base import Outcome
 from geco_ray.runtime.progress import RunProgress
-from geco_ray.work.base import Outcome
 
 
 @pytest.fixture

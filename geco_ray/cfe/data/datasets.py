@@ -163,7 +163,7 @@ def data_roots(data_dir: Path | None) -> list[Path]:
     """Folders that are searched: only ``data_dir`` when one is given, else ``$GECO_RAY_DATA`` and the cache."""
     if data_dir is not None:
         return [data_dir]
-    from geco_ray.download import cache_folder
+    from geco_ray.files.download import cache_folder
 
     named = os.environ.get("GECO_RAY_DATA")
     return ([Path(named)] if named else []) + [cache_folder()]
@@ -211,7 +211,7 @@ def download_dataset(
     if card.terms and not accept_terms:
         remedy = f"{card.terms}; then accept them explicitly (--accept-terms)."
         raise UserError(f"data set {name!r} has terms of use", remedy=remedy)
-    from geco_ray.download import cache_folder, fetch
+    from geco_ray.files.download import cache_folder, fetch
 
     target = (cache_folder() if data_dir is None else data_dir) / "tabular" / f"{name}.csv"
     return fetch(card.url, card.sha256, target, offline=offline)

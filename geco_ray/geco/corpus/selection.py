@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from geco_ray.geco.corpus import filters
 from geco_ray.geco.corpus.filters import Candidate, subject_of
+from geco_ray.geco.corpus.labelling import Labelling, Sentence
 from geco_ray.geco.corpus.parsing import ParsedSentence, Parser
-from geco_ray.geco.labelling import Labelling, Sentence
 from geco_ray.geco.rows import LABELS
 
 _SENTENCE_FILTERS: tuple[tuple[str, Callable[[ParsedSentence], bool]], ...] = (

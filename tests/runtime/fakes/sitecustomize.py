@@ -64,7 +64,7 @@ def patch_work(work: Any) -> None:
         return Subject()
 
     for name in ("geco", "cfe"):
-        stage = types.ModuleType(f"geco_ray.work.{name}")
+        stage = types.ModuleType(f"geco_ray.experiments.{name}.work")
         setattr(stage, f"check_{name}_inputs", lambda cells, data_dir: None)
         sys.modules[stage.__name__] = stage
     geco_ray.device.limit_threads = lambda threads: None
@@ -87,7 +87,7 @@ def patch_trials(trials: Any) -> None:
 
 
 class Patcher(MetaPathFinder):
-    patches = {"geco_ray.work.base": patch_work, "geco_ray.runtime.trials": patch_trials}  # noqa: RUF012
+    patches = {"geco_ray.experiments.base": patch_work, "geco_ray.runtime.trials": patch_trials}  # noqa: RUF012
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         patch = self.patches.pop(name, None)
@@ -108,6 +108,6 @@ class Patcher(MetaPathFinder):
 
 if "GECO_RAY_FAKE" in os.environ:
     sys.meta_path.insert(0, Patcher())
-    report = types.ModuleType("analysis.show")
+    report = types.ModuleType("analysis.refresh")
     report.report_and_show = lambda ledger, cells, grid, console: FOLDER  # type: ignore[attr-defined]
-    sys.modules["analysis.show"] = report
+    sys.modules["analysis.refresh"] = report

@@ -1,0 +1,1 @@
+"""Robust counterfactuals read from a ledger: tables, views and figures."""

@@ -1,0 +1,110 @@
+"""Does one ranking of the methods hold for every kind of model change? Kendall's W and reversed pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far ``families`` rankings of ``methods`` methods agree.
+
+    Attributes:
+        w: Kendall's coefficient of concordance with its correction for ties, 0 (no agreement) to 1 (the same order).
+        pairs: pairs of methods. reversed_pairs: pairs where each is strictly ahead in at least one family.
+        tied_pairs: the other pairs that are level in at least one family.
+        mean_ranks: method to its mean rank (1 is the most robust), best first.
+    """
+
+    methods: int
+    families: int
+    w: float
+    pairs: int
+    reversed_pairs: int
+    tied_pairs: int
+    mean_ranks: dict[str, float]
+
+
+def ranks(values: pd.DataFrame) -> pd.DataFrame:
+    """Rank of each row (method) within each column (family), 1 for the largest value, ties averaged."""
+    return values.rank(axis="index", ascending=False, method="average")
+
+
+def agreement(values: pd.DataFrame) -> Agreement | None:
+    """Agreement of the columns of ``values`` (methods x families, larger is better).
+
+    Methods or families with a gap are left out (families first, if they are empty), since ranks with gaps can't be
+    compared; None if fewer than two of either remain.
+    """
+    whole = values.dropna(axis="columns", how="all").dropna(axis="index", how="any")
+    count, judges = whole.shape
+    if count < 2 or judges < 2:
+        return None
+    ranked = ranks(whole)
+    data = ranked.to_numpy(dtype=np.float64)
+    sums = data.sum(axis=1)
+    spread = float(((sums - sums.mean()) ** 2).sum())
+    most = judges**2 * (count**3 - count) / 12 - judges * float(sum(_ties(column) for column in data.T)) / 12
+    turned, level = _pairs(whole.to_numpy(dtype=np.float64))
+    order = ranked.mean(axis="columns").sort_values(kind="stable")
+    return Agreement(
+        methods=count,
+        families=judges,
+        w=spread / most if most > 0 else 1.0,  # all methods equal in every family
+        pairs=count * (count - 1) // 2,
+        reversed_pairs=turned,
+        tied_pairs=level,
+        mean_ranks={str(name): float(value) for name, value in order.items()},
+    )
+
+
+def rank_table(families: pd.DataFrame) -> pd.DataFrame:
+    """Rank of every method within each data set and change family by empirical robustness, and Kendall's W.
+
+    Args:
+        families: the table of :func:`analysis.cfe.tables.family_table`.
+
+    Returns:
+        One row per data set, protocol, seeding, family and method (with its settings): ``robustness``, ``rank`` (1 is
+        the most robust, ties averaged, null without a value); and for the data set as a whole ``kendalls_w``,
+        ``reversed_pairs`` and ``pairs`` (null where there is nothing to compare).
+    """
+    keys = ["dataset", "protocol", "seeding"]
+    columns = [*keys, "family", "method", "settings", "robustness", "rank", "kendalls_w", "reversed_pairs", "pairs"]
+    parts = []
+    for _, part in families.groupby(keys, dropna=False, sort=True):
+        named = part.assign(name=part["method"] + " " + part["settings"])
+        found = agreement(named.pivot(index="name", columns="family", values="robustness").astype("float64"))
+        parts.append(
+            part.assign(
+                rank=part.groupby("family")["robustness"].rank(ascending=False, method="average"),
+                kendalls_w=found.w if found else None,
+                reversed_pairs=found.reversed_pairs if found else None,
+                pairs=found.pairs if found else None,
+            )
+        )
+    if not parts:
+        return pd.DataFrame(columns=columns)
+    table = pd.concat(parts, ignore_index=True)[columns]
+    return table.sort_values([*keys, "family", "rank"], kind="stable", ignore_index=True)
+
+
+def _ties(column: NDArray[np.float64]) -> float:
+    _, counts = np.unique(column, return_counts=True)
+    return float((counts.astype(np.float64) ** 3 - counts).sum())
+
+
+def _pairs(values: NDArray[np.float64]) -> tuple[int, int]:
+    """How many pairs of rows change places between columns, and how many others are equal in some column."""
+    turned = level = 0
+    for first in range(len(values)):
+        for second in range(first + 1, len(values)):
+            ahead = values[first] - values[second]
+            swaps = bool((ahead > 0).any() and (ahead < 0).any())
+            turned += swaps
+            level += not swaps and bool((ahead == 0).any())
+    return turned, level

@@ -1,0 +1,1 @@
+"""GECOBench read from a ledger: tables, views and figures."""

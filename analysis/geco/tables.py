@@ -1,0 +1,130 @@
+"""Tables of GECOBench: mass accuracy by model and method, and the accuracy of the models.
+
+Mass accuracy is the share of an attribution's absolute mass that falls on the words marked as decisive: 1 is perfect,
+and an attribution that knows nothing gets, on average, the share of marked words (``chance``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from analysis.aggregate import over_seeds, ratio, reasons, seed_values
+from analysis.geco.filters import Rule, counted_rows
+from analysis.intervals import bootstrap
+from analysis.load import Frames, model_settings
+
+GROUP = ("dataset", "encoder", "paradigm", "protocol", "method", "settings")
+MODEL = ("dataset", "encoder", "paradigm", "protocol", "model_settings")
+RANKING = ("roc_auc", "average_precision", "pr_auc", "precision_specificity", "top_k_precision")
+SPLITS = ("train_accuracy", "validation_accuracy", "test_accuracy")
+_SEED_VALUES = ("mean", "median", "chance", "all_mean", "all_median", "all_chance")
+_COUNTS = ("rows", "undefined", "all_rows", "all_undefined")
+
+
+def metric_by_seed(
+    score: pd.DataFrame, truth_share: pd.DataFrame, metric: str = "mass_accuracy", rule: Rule = "per_model_row"
+) -> pd.DataFrame:
+    """One row per model seed and method: the metric over the seed's test sentences.
+
+    ``mean``, ``median``, ``chance``: over the rows that count as correctly classified by ``rule`` (see
+    :func:`analysis.geco.filters.counted_rows`) and whose metric is defined; ``rows``: the rows that count;
+    ``undefined``: those of them without a value. ``all_*``: the same over all rows. ``chance`` is the mean share of
+    marked words over the same rows (null where no explain cell is at hand).
+    """
+    columns = [*GROUP, "seed", *_SEED_VALUES, *_COUNTS]
+    if score.empty or metric not in score.columns:
+        return pd.DataFrame(columns=columns)
+    rows = score.merge(truth_share, on=["dataset", "row"], how="left")
+    by = [rows[key] for key in (*GROUP, "seed")]
+    correct = counted_rows(rows, rule)
+    everything = pd.Series(True, index=rows.index)
+    parts: dict[str, pd.Series] = {}
+    for prefix, counted in (("", correct), ("all_", everything)):
+        value = pd.to_numeric(rows[metric]).astype("float64").where(counted)
+        share = pd.to_numeric(rows["truth_share"]).astype("float64").where(value.notna())
+        groups = value.groupby(by, dropna=False, sort=True)
+        parts[f"{prefix}mean"], parts[f"{prefix}median"] = groups.mean(), groups.median()
+        parts[f"{prefix}chance"] = share.groupby(by, dropna=False, sort=True).mean()
+        parts[f"{prefix}rows"] = counted.groupby(by, dropna=False, sort=True).sum()
+        parts[f"{prefix}undefined"] = (counted & value.isna()).groupby(by, dropna=False, sort=True).sum()
+    return pd.DataFrame(parts).reset_index()[columns]
+
+
+def metric_table(frames: Frames, metric: str = "mass_accuracy", rule: Rule = "per_model_row") -> pd.DataFrame:
+    """One row per dataset, model, protocol and method.
+
+    ``mean`` and ``median`` are means over seeds of the seed's mean and median over sentences, each with ``_sd``
+    (ddof 1 over seeds) and ``_n`` (seeds); ``low`` and ``high`` bound the 95 % bootstrap interval of ``mean``.
+    Counts are sums over seeds; ``reasons`` says why rows (all of them) have no value.
+    """
+    per_seed = metric_by_seed(frames.score, frames.truth_share, metric, rule)
+    table = over_seeds(per_seed, GROUP, _SEED_VALUES)
+    if table.empty:
+        return table.assign(**{name: pd.Series(dtype="float64") for name in (*_COUNTS, "low", "high", "reasons")})
+    keys = list(GROUP)
+    counts = per_seed.groupby(keys, dropna=False, sort=True)[list(_COUNTS)].sum().reset_index(drop=True)
+    table = pd.concat([table, counts.astype("int64")], axis=1)
+    values = seed_values(per_seed, keys, "mean")
+    bounds = [bootstrap(value, str(dataset)) for value, dataset in zip(values, table["dataset"], strict=True)]
+    table["low"], table["high"] = _numbers([b.low for b in bounds]), _numbers([b.high for b in bounds])
+    column = "reason" if metric == "mass_accuracy" else "ranking_reason"
+    score = frames.score if column in frames.score.columns else frames.score.assign(**{column: None})
+    table["reasons"] = reasons(score, keys, metric, column).to_numpy()
+    return table
+
+
+def ranking_table(frames: Frames) -> pd.DataFrame:
+    """The other measures of each explanation, as :func:`metric_table` gives them, with a leading column ``metric``."""
+    tables = [
+        metric_table(frames, metric).assign(metric=metric) for metric in RANKING if metric in frames.score.columns
+    ]
+    if not tables:
+        return pd.DataFrame(columns=["metric", *GROUP])
+    table = pd.concat(tables, ignore_index=True)
+    return table[["metric", *(name for name in table.columns if name not in ("metric", "chance", "all_chance"))]]
+
+
+def accuracy_table(frames: Frames) -> pd.DataFrame:
+    """Accuracy of each model: mean, standard deviation and n over seeds.
+
+    ``test_accuracy`` and, where recorded, ``train_accuracy`` and ``validation_accuracy`` come from training and cover
+    the whole splits; ``explained_accuracy`` is the share of the explained test rows that the model got right.
+    """
+    splits = list(SPLITS)
+    trained = _trained(frames.train, splits)
+    explained = _explained(frames.score)
+    if trained.empty and explained.empty:
+        return over_seeds(trained, MODEL, [*splits, "explained_accuracy"])
+    keys = [*MODEL, "seed"]
+    per_seed = (
+        explained.assign(**dict.fromkeys(splits)) if trained.empty else trained.merge(explained, on=keys, how="outer")
+    )
+    return over_seeds(per_seed, MODEL, [*splits, "explained_accuracy"])
+
+
+def _trained(train: pd.DataFrame, splits: Sequence[str]) -> pd.DataFrame:
+    """Accuracies of the saved model: the one row of a training table, its best epoch's, that has them."""
+    at_best = {f"{split}_at_best": split for split in splits}
+    if train.empty or not set(at_best) <= set(train.columns):
+        return pd.DataFrame(columns=[*MODEL, "seed", *splits])
+    rows = train[train["test_accuracy_at_best"].notna()].drop(columns=splits, errors="ignore")
+    rows = rows.assign(model_settings=rows["settings"].map(model_settings))
+    return rows.rename(columns=at_best)[[*MODEL, "seed", *splits]].reset_index(drop=True)
+
+
+def _explained(score: pd.DataFrame) -> pd.DataFrame:
+    """Share of correct rows per model seed; every method explains the same rows, so one of them tells it."""
+    keys = [*MODEL, "seed"]
+    if score.empty:
+        return pd.DataFrame(columns=[*keys, "explained_accuracy"])
+    rows = score.assign(model_settings=score["settings"].map(model_settings))[[*keys, "row", "correct"]]
+    rows = rows.drop_duplicates([*keys, "row"])
+    groups = rows.assign(correct=rows["correct"].astype("float64")).groupby(keys, dropna=False, sort=True)
+    share = ratio(groups["correct"].sum(), groups["correct"].count())
+    return share.rename("explained_accuracy").reset_index()
+
+
+def _numbers(values: Sequence[float | None]) -> pd.Series:
+    return pd.Series([float("nan") if value is None else value for value in values], dtype="float64")

@@ -1,0 +1,93 @@
+"""GECOBench's tables as people read them: methods down, models across."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from analysis.aggregate import highest, lines
+from analysis.findings import INTERVALS, REFERENCE_NOTE, mass_findings, reference_labels
+from analysis.load import model_settings
+from analysis.settings import geco_setup
+from analysis.styles import in_order, title
+from analysis.views import GAP, GECO, View, number, ordered, spread, with_labels
+
+
+def accuracy_views(accuracy: pd.DataFrame, mass: pd.DataFrame) -> dict[tuple[str, str, str], tuple[str, int]]:
+    """Test accuracy in percent and its n by (dataset, protocol, model label), for the footer of the mass table."""
+    found: dict[tuple[str, str, str], tuple[str, int]] = {}
+    if accuracy.empty or mass.empty:
+        return found
+    keys = ["dataset", "protocol", "encoder", "paradigm", "model_settings"]
+    labels = mass.assign(model_settings=mass["settings"].map(model_settings))[[*keys, "model_label"]].drop_duplicates()
+    for row in lines(accuracy.merge(labels, on=keys)):
+        source = "test_accuracy" if pd.notna(row.test_accuracy) else "explained_accuracy"
+        mean, sd, n = (getattr(row, source + end) for end in ("", "_sd", "_n"))
+        text = spread(None if pd.isna(mean) else 100 * mean, None if pd.isna(sd) else 100 * sd, n, 1)
+        found[(str(row.dataset), str(row.protocol), str(row.model_label))] = (text, int(n))
+    return found
+
+
+def mass_views(mass: pd.DataFrame, accuracy: pd.DataFrame) -> list[View]:
+    """One view per dataset and protocol: methods down, models across."""
+    if mass.empty:
+        return []
+    table = with_labels(mass)
+    accuracies = accuracy_views(accuracy, table)
+    views = []
+    for dataset in in_order("dataset", table["dataset"]):
+        for protocol, part in table[table["dataset"] == dataset].groupby("protocol", dropna=False, sort=True):
+            views.append(_mass_view(dataset, str(protocol), part, accuracies))
+    return views
+
+
+def _mass_view(
+    dataset: str, protocol: str, part: pd.DataFrame, accuracies: dict[tuple[str, str, str], tuple[str, int]]
+) -> View:
+    models = ordered(part, "paradigm", "paradigm", "model_label")
+    methods = ordered(part, "attribution", "method", "method_label")
+    usual = {model: int(part.loc[part["model_label"] == model, "mean_n"].max()) for model in models}
+    cells = {(row.method_label, row.model_label): row for row in lines(part)}
+    references = reference_labels(part)
+    rows = []
+    for method in methods:
+        texts = []
+        for model in models:
+            cell: Any = cells.get((method, model))
+            texts.append(GAP if cell is None else spread(cell.mean, cell.mean_sd, cell.mean_n, 3, usual[model]))
+        rows.append((f"{method} (reference)" if method in references else method, *texts))
+    per_model = {model: part[part["model_label"] == model] for model in models}
+    rows += [
+        ("chance (share of marked words)", *(number(per_model[m]["chance"].mean(), 3) for m in models)),
+        ("test accuracy of the model, %", *(accuracies.get((dataset, protocol, m), (GAP, 0))[0] for m in models)),
+        ("seeds", *(str(usual[model]) for model in models)),
+        ("sentences per seed, correct / all", *(_sentences(per_model[model]) for model in models)),
+    ]
+    note = (
+        "Mass accuracy over the test sentences that the model got right: mean over sentences within a seed, then "
+        "mean ± standard deviation (ddof 1) over seeds."
+    )
+    name = f"Mass accuracy: {title('dataset', dataset)}, protocol {protocol}"
+    key = f"mass_accuracy_{dataset}_{protocol}"
+    findings = (*mass_findings(part, models), *_undefined(part))
+    notes = (note, REFERENCE_NOTE, INTERVALS) if references else (note, INTERVALS)
+    return View(
+        key, name, ("Method", *models), tuple(rows), findings, notes, footer=4, setup=geco_setup(part), topic=GECO
+    )
+
+
+def _sentences(part: pd.DataFrame) -> str:
+    row = highest(part, "all_rows")
+    seeds = max(int(row.seeds), 1)
+    return f"{row.rows / seeds:.0f} / {row.all_rows / seeds:.0f}"
+
+
+def _undefined(part: pd.DataFrame) -> list[str]:
+    lost = part[part["all_undefined"] > 0]
+    if lost.empty:
+        return []
+    total, rows = int(lost["all_undefined"].sum()), int(part["all_rows"].sum())
+    worst = highest(lost, "all_undefined")
+    most = f"{worst.method_label} on {worst.model_label}: {worst.reasons}"
+    return [f"{total:,} of {rows:,} scored rows have no value and are left out of the means (most: {most})."]

@@ -1,0 +1,301 @@
+"""The command ``geco-ray``: run, plan, status, report, check, ls, data, doctor.
+
+Exit codes: 0 every cell of the grid is done; 1 some failed or are left; 2 bad input; 3 resources that can't be had;
+4 the run folder is in use; 5 storage; 130 Ctrl-C; 143 SIGTERM.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from geco_ray import __version__
+from geco_ray.cells import Cell
+from geco_ray.cli import check as cli_folder
+from geco_ray.cli import cluster as cluster_check
+from geco_ray.cli import data as cli_data
+from geco_ray.cli.check import grid_command
+from geco_ray.errors import GecoRayError, UserError, unknown_name
+from geco_ray.ledger import Ledger
+from geco_ray.plan.config import Grid, RunSettings, load_grid
+from geco_ray.plan.expand import expand
+from geco_ray.plan.gridfile import grid_names, is_grid_path
+from geco_ray.plan.remaining import Plan, make_plan
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="GECOBench and robust counterfactuals as one experiment grid on Ray.",
+)
+app.add_typer(cli_data.app, name="data")
+app.command(name="cluster-check")(cluster_check.command)
+app.command(name="check")(cli_folder.check)
+out = Console()
+err = Console(stderr=True)
+_WRONG_WORDS: type[Any] = typer.BadParameter.__mro__[2]  # ClickException, whichever copy of click this typer uses
+
+Name = Annotated[str, typer.Argument(help="A grid: demo, geco, cfe, full, or the path of a YAML file.")]
+Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE, such as geco.seeds=[0,1] or only=cfe.")]
+Root = Annotated[str, typer.Option(help="Where results are kept: a folder, or s3://bucket/path.")]
+DataDir = cli_data.DataDir
+Json = Annotated[bool, typer.Option("--json", help="Print the table as JSON.")]
+
+
+def _check_data_dir(data_dir: Path | None) -> None:
+    if data_dir is not None and not data_dir.is_dir():
+        raise UserError(
+            "there is no such folder", where=f"--data-dir {data_dir}", remedy="Give the folder of your data"
+        )
+
+
+def _gather(
+    name: str, overrides: list[str] | None, root: str, data_dir: Path | None
+) -> tuple[Grid, list[Cell], Ledger]:
+    _check_data_dir(data_dir)
+    grid, text = load_grid(name, overrides or ())
+    cells = expand(grid, text, data_dir.absolute() if data_dir else None)
+    return grid, cells, Ledger(root)
+
+
+@app.command()
+def run(
+    name: Name,
+    overrides: Overrides = None,
+    root: Root = "runs",
+    data_dir: DataDir = None,
+    executor: Annotated[str, typer.Option(help="ray, or inline: everything in this process.")] = "ray",
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Only show what would be done.")] = False,
+    as_json: Json = False,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
+    cpus: Annotated[int | None, typer.Option(min=1, help="CPUs to use on this machine (all by default).")] = None,
+    gpus: Annotated[float | None, typer.Option(min=0, help="GPUs to use on this machine (all by default).")] = None,
+    gpus_per_trial: Annotated[float | None, typer.Option(min=0, help="GPU share of a training trial.")] = None,
+    gpus_per_actor: Annotated[float | None, typer.Option(min=0, help="GPU share of a holder.")] = None,
+    actors: Annotated[int | None, typer.Option(min=1, help="Number of holders.")] = None,
+    pack: Annotated[int, typer.Option(min=1, help="Variants trained together in one trial.")] = 25,
+    address: Annotated[str | None, typer.Option(help="A running Ray cluster: auto, or HOST:PORT.")] = None,
+    quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
+) -> None:
+    """Run what is left of a grid, then write and print its report. The same command again resumes."""
+    settings = _settings(
+        root=root, data_dir=data_dir, executor=executor, device=device, cpus=cpus, gpus=gpus,
+        gpus_per_trial=gpus_per_trial, gpus_per_actor=gpus_per_actor, actors=actors, pack=pack, address=address,
+        quiet=quiet or as_json,
+    )  # fmt: skip
+    grid, cells, ledger = _gather(name, overrides, root, data_dir)
+    plan = make_plan(cells, ledger, pack)
+    if dry_run:
+        _show_plan(grid, plan, as_json)
+        return
+    if plan.left:
+        from geco_ray.runtime.run import run_plan
+
+        plan = run_plan(plan, cells, settings, err)
+    same = "the same command again repairs it"
+    _finish(grid, cells, plan, ledger, as_json, grid_command("status", name, overrides, root, data_dir), same)
+
+
+def _settings(executor: str, data_dir: Path | None, **values: Any) -> RunSettings:
+    from pydantic import ValidationError
+
+    try:
+        return RunSettings.model_validate(
+            values | {"executor": executor, "data_dir": data_dir.absolute() if data_dir else None}
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        option = "--" + str(first["loc"][0]).replace("_", "-")
+        raise UserError(f"{option}: {first['msg']}", found=first["input"]) from None
+
+
+def _finish(grid: Grid, cells: list[Cell], plan: Plan, ledger: Ledger, as_json: bool, see: str, remedy: str) -> None:
+    """Report on what is there, say what is not, and end with the exit code that is true."""
+    from analysis.refresh import report_and_show
+
+    def report() -> Path:
+        return report_and_show(ledger, cells, grid.name, None if as_json else out)
+
+    folder = cli_folder.without_damaged(report, ledger, {cell.id for cell in cells}, err, remedy)
+    plan = make_plan(cells, ledger, 25) if not plan.left else plan  # anew: cells may have been set aside
+    if as_json:
+        rows = [stage.row() for stage in plan.stages]
+        out.print_json(json.dumps({"grid": grid.name, "stages": rows, "report": str(folder)}))
+    if plan.left:
+        err.print(
+            escape(
+                f"{plan.left} of {plan.total} cells are not done. `{see}` says which and why; running again does them."
+            ),
+            highlight=False,
+            soft_wrap=True,
+        )
+        raise typer.Exit(1)
+
+
+def _show_plan(grid: Grid, plan: Plan, as_json: bool) -> None:
+    rows = [stage.row() for stage in plan.stages]
+    axes = {
+        benchmark: json.loads(chosen.model_dump_json())
+        for benchmark in ("geco", "cfe")
+        if (chosen := grid.axes(benchmark)) is not None
+    }
+    if as_json:
+        out.print_json(json.dumps({"grid": grid.name, "axes": axes, "stages": rows, "left": plan.left}))
+        return
+    from geco_ray.cli.console import axes_table, plan_table
+
+    out.print(axes_table(grid.name, axes))
+    out.print(plan_table(rows))
+    out.print(f"{plan.left} of {plan.total} cells left to do.")
+
+
+@app.command(name="plan")
+def plan_command(
+    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, as_json: Json = False
+) -> None:
+    """Show a grid's axes, cells, trials and what is left (the same as run --dry-run)."""
+    grid, cells, ledger = _gather(name, overrides, root, data_dir)
+    _show_plan(grid, make_plan(cells, ledger, 25), as_json)
+
+
+@app.command()
+def status(
+    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, as_json: Json = False
+) -> None:
+    """Show what is done, failed and left, with each failure's error. Works while a run is going."""
+    from geco_ray.runtime.lease import lease_holder
+
+    _, cells, ledger = _gather(name, overrides, root, data_dir)
+    plan = make_plan(cells, ledger, 25)
+    rows = [stage.row() for stage in plan.stages]
+    ids = {cell.id: cell for stage in plan.stages for cell in stage.left}
+    failures = {
+        ids[i].title: entry["error"]
+        for stage in plan.stages
+        for i, entry in ledger.failures(stage.stage).items()
+        if i in ids
+    }
+    holder = lease_holder(ledger.storage)
+    if as_json:
+        running = {"host": holder[0], "pid": holder[1]} if holder else None
+        told = {"stages": rows, "failures": failures, "left": plan.left, "cells": plan.total, "running": running}
+        out.print_json(json.dumps(told))
+        return
+    from geco_ray.cli.console import plan_table
+
+    out.print(plan_table(rows, always_why=True))
+    for title, error in failures.items():
+        out.print(f"[red]failed[/red] {escape(f'{title}: {error}')}", highlight=False, soft_wrap=True)
+    if holder:
+        out.print(f"running: process {holder[1]} on {escape(holder[0])} holds the lease", highlight=False)
+    out.print(f"{plan.left:,} of {plan.total:,} cells left", highlight=False)
+
+
+@app.command()
+def report(
+    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, as_json: Json = False
+) -> None:
+    """Write a grid's tables, figures and page from what is finished, and print them."""
+    grid, cells, ledger = _gather(name, overrides, root, data_dir)
+    cli_folder.require_folder(ledger)
+    plan = make_plan(cells, ledger, 25)
+    see, again = (grid_command(verb, name, overrides, root, data_dir) for verb in ("status", "run"))
+    _finish(grid, cells, plan, ledger, as_json, see, f"`{again}` repairs it")
+
+
+@app.command(name="ls")
+def list_names(
+    kind: Annotated[
+        Literal["grids", "datasets", "paradigms", "methods", "families"] | None, typer.Argument(help="What to list.")
+    ] = None,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """List the names that a grid may use; methods, paradigms and families with their titles and options."""
+    from geco_ray.cli.components import COMPONENTS, component_lines, components
+    from geco_ray.cli.console import known_names, names_table
+
+    if kind in COMPONENTS:
+        found = components(kind)
+        if as_json:
+            out.print_json(json.dumps(found))
+        else:
+            for line in component_lines(found):
+                out.print(escape(line), highlight=False, soft_wrap=True)
+            out.print("In a grid: NAME, or {name: NAME, OPTION: VALUE}; see docs/grids.md.", highlight=False)
+        return
+    names = known_names(kind, data_dir)
+    if as_json:
+        out.print_json(json.dumps(names))
+    else:
+        out.print(names_table(names))
+
+
+@app.command()
+def doctor(root: Root = "runs", data_dir: DataDir = None, as_json: Json = False) -> None:
+    """Show versions, devices, encoders, data and folders, and what is missing with the command that gets it."""
+    from geco_ray.cli.console import health_table
+    from geco_ray.cli.doctor import health
+
+    _check_data_dir(data_dir)
+    facts = health(root, data_dir)
+    if as_json:
+        out.print_json(json.dumps(facts))
+    else:
+        out.print(health_table(facts))
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Entry point of ``geco-ray``; a first word that is no verb is taken for a grid: ``geco-ray demo``."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    verbs = {
+        command.name or (command.callback.__name__ if command.callback else "") for command in app.registered_commands
+    }
+    verbs |= {group.name or "" for group in app.registered_groups}
+    if words == ["--version"]:
+        out.print(__version__)
+        sys.exit(0)
+    try:
+        if words and not words[0].startswith("-") and words[0] not in verbs:
+            _check_first_word(words[0], verbs)
+            words.insert(0, "run")
+        code = app(words, prog_name="geco-ray", standalone_mode=False)
+    except GecoRayError as error:
+        _end(str(error), error.exit_code)
+    except _WRONG_WORDS as error:
+        what = str(error.format_message()).replace("Value error, ", "").rstrip(".")
+        if what:  # else the help has been printed already
+            context = getattr(error, "ctx", None)
+            _end(f"{what}. `{context.command_path if context else 'geco-ray'} --help` tells what there is.", 2)
+        code = 2
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+    except BrokenPipeError:  # such as `geco-ray ls | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _check_first_word(word: str, verbs: set[str]) -> None:
+    """Refuse a first word that is neither a verb nor a grid, with the closest of both."""
+    if is_grid_path(word) or word in (grids := grid_names()):
+        return
+    raise unknown_name("command or grid", word, [*sorted(verbs), *grids])
+
+
+def _end(message: str, code: int) -> NoReturn:
+    label = "" if code > 128 else "[red]error:[/red] "  # whoever stops a run knows that it is no error
+    err.print(f"{label}{escape(message)}", highlight=False, soft_wrap=True)
+    if code > 128:  # Ray's threads, stopped half-way, can crash Python's own shutdown and so change the exit code
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)

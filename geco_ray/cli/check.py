@@ -1,0 +1,124 @@
+"""What the command line does with a run folder besides filling it: check it, set damaged cells aside, see who runs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from geco_ray.errors import UserError
+from geco_ray.ledger import DamagedCell, Ledger
+from geco_ray.ledger.storage import LocalStorage
+
+T = TypeVar("T")
+
+
+def grid_command(verb: str, name: str, overrides: Sequence[str] | None, root: str, data_dir: Path | None = None) -> str:
+    """A command on the same grid and folders, as one may paste it."""
+    options = [*(["--root", root] if root != "runs" else ()), *(["--data-dir", str(data_dir)] if data_dir else ())]
+    return shlex.join(["geco-ray", verb, name, *(overrides or ()), *options])
+
+
+def require_folder(ledger: Ledger) -> None:
+    """Refuse a run folder that is not there: a mistyped one would pass for an empty one. A bucket is not asked.
+
+    Raises:
+        UserError: there is no such folder.
+    """
+    if isinstance(ledger.storage, LocalStorage) and not ledger.storage.folder.is_dir():
+        raise UserError(
+            f"there is no run folder {ledger.root}", where="--root", remedy="Give the folder that the run was given"
+        )
+
+
+def scan_folder(ledger: Ledger, ids: Collection[str] | None = None) -> tuple[int, dict[str, dict[str, str]]]:
+    """Read every file of the finished cells (of ``ids`` if given): how many are whole, and stage to id to fault."""
+    from geco_ray.plan.expand import STAGES
+
+    whole, wrong = 0, {}
+    for stage in STAGES:
+        records, problems = ledger.scan(stage)
+        problems = {cell_id: fault for cell_id, fault in problems.items() if ids is None or cell_id in ids}
+        for record in records.values():
+            if ids is not None and record.id not in ids:
+                continue
+            fault = ledger.verify(record)
+            whole += fault is None
+            if fault is not None:
+                problems[record.id] = fault
+        if problems:
+            wrong[stage] = problems
+    return whole, wrong
+
+
+def without_damaged(report: Callable[[], T], ledger: Ledger, ids: Collection[str], err: Console, remedy: str) -> T:
+    """What ``report`` gives, after setting aside the cells whose damage shows only when they are read.
+
+    Args:
+        remedy: the sentence that tells how they are computed again.
+
+    Raises:
+        DamagedCell: a file that cannot be read, and not since its content is wrong. LeaseError: a run is going on.
+    """
+    from geco_ray.runtime.lease import lease
+
+    try:
+        return report()
+    except DamagedCell as error:
+        if error.cell is None:
+            raise
+    with lease(ledger.storage):
+        _, wrong = scan_folder(ledger, ids)  # all at once: one after another would take a command each
+        for stage, problems in wrong.items():
+            ledger.quarantine(stage, problems)
+    count = sum(map(len, wrong.values()))
+    _say(err, f"set aside {count} damaged {_cells(count)}, moved to {ledger.root}/quarantine; {remedy}")
+    return report()
+
+
+def _cells(count: int) -> str:
+    return "cell" if count == 1 else "cells"
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(escape(text), highlight=False, soft_wrap=True)
+
+
+def check(
+    root: Annotated[str, typer.Option(help="Where results are kept: a folder, or s3://bucket/path.")] = "runs",
+    repair: Annotated[bool, typer.Option(help="Set damaged cells aside, so that the next run repeats them.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+) -> None:
+    """Read every file of a run folder and compare it with its checksum."""
+    from geco_ray.runtime.lease import lease
+
+    ledger, out = Ledger(root), Console()
+    require_folder(ledger)
+    with lease(ledger.storage) if repair else contextlib.nullcontext():
+        whole, wrong = scan_folder(ledger)
+        for stage, problems in wrong.items() if repair else ():
+            ledger.quarantine(stage, problems)
+    damaged = [{"stage": stage, "id": i, "problem": p} for stage, found in wrong.items() for i, p in found.items()]
+    if as_json:
+        out.print_json(json.dumps({"whole": whole, "damaged": damaged, "set aside": len(damaged) if repair else 0}))
+    else:
+        _say(out, f"{whole} cells whole, {len(damaged)} damaged in {ledger.root}")
+        for item in damaged:
+            _say(out, f"{item['stage']} {item['id']}: {item['problem']}")
+        if damaged and repair:
+            _say(
+                out,
+                f"set aside {len(damaged)} {_cells(len(damaged))}, moved to {ledger.root}/quarantine; "
+                "run the grid again",
+            )
+        elif damaged:
+            _say(out, f"`{ledger.repair_command()}` sets them aside; then run the grid again.")
+    if damaged and not repair:
+        raise typer.Exit(1)

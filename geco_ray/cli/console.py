@@ -1,0 +1,87 @@
+"""What the command line shows that is not a result: plans, names, the state of the installation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+
+def axes_table(name: str, axes: dict[str, dict[str, Any]]) -> Table:
+    """The axes of a grid, one row each."""
+    table = Table(title=f"grid {name}", title_justify="left", show_edge=False)
+    table.add_column("axis", no_wrap=True)
+    table.add_column("values", overflow="fold")
+    for benchmark, values in axes.items():
+        for key, value in values.items():
+            table.add_row(f"{benchmark}.{key}", _words(value))
+    return table
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, dict):
+        options = ", ".join(f"{key} {item}" for key, item in value["options"].items())
+        return f"{value['name']} ({options})" if options else str(value["name"])
+    if isinstance(value, list):
+        numbers = bool(value) and all(isinstance(item, int) for item in value)
+        if numbers and len(value) > 5 and value == list(range(value[0], value[0] + len(value))):
+            return f"{value[0]} to {value[-1]}"
+        return ", ".join(_words(item) for item in value)
+    return "all" if value is None else str(value)
+
+
+def plan_table(rows: list[dict[str, Any]], *, always_why: bool = False) -> Table:
+    """Cells, what runs them, done and left of each stage; why, where it is more than that they are not started."""
+    table = Table(show_edge=False, pad_edge=False)
+    for key in ("stage", "cells", "of which", "runs as", "done", "left", "why"):
+        table.add_column(key, justify="right" if key in ("cells", "done", "left") else "left", no_wrap=key == "stage")
+    for row in rows:
+        runs_as = f"{row['trials']:,} trials" if row["trials"] else row["runs as"]
+        why = row["why"].removeprefix(f"{row['left']:,} ")  # one reason for all of them needs no second number
+        why = "" if why == "not started" and not always_why else why
+        counts = [f"{row[key]:,}" for key in ("cells", "done", "left")]
+        table.add_row(row["stage"], counts[0], row["of which"], runs_as, *counts[1:], why)
+    return table
+
+
+def known_names(kind: str | None, data_dir: Path | None) -> dict[str, list[str]]:
+    """Every name a grid may use, by kind."""
+    from geco_ray.cfe.changes.base import FAMILIES
+    from geco_ray.cfe.data.datasets import dataset_names
+    from geco_ray.cfe.methods.base import METHODS
+    from geco_ray.geco.attribution.base import ATTRIBUTIONS
+    from geco_ray.geco.data.dataset import task_names
+    from geco_ray.geco.paradigms.base import PARADIGMS
+    from geco_ray.plan.gridfile import grid_names
+
+    found = {
+        "grids": grid_names,
+        "geco datasets": lambda: task_names(data_dir),
+        "geco paradigms": PARADIGMS.names,
+        "geco methods": ATTRIBUTIONS.names,
+        "cfe datasets": lambda: dataset_names(data_dir),
+        "cfe families": FAMILIES.names,
+        "cfe methods": METHODS.names,
+    }
+    return {name: list(names()) for name, names in found.items() if kind is None or name.endswith(kind)}
+
+
+def names_table(names: dict[str, list[str]]) -> Table:
+    """Names by kind."""
+    table = Table(show_edge=False)
+    table.add_column("kind", no_wrap=True)
+    table.add_column("names", overflow="fold")
+    for kind, values in names.items():
+        table.add_row(kind, ", ".join(values))
+    return table
+
+
+def health_table(facts: dict[str, str]) -> Table:
+    """The facts of :func:`geco_ray.cli.doctor.health`, one a row."""
+    table = Table(show_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        table.add_row(name, value)
+    return table

@@ -1,0 +1,1 @@
+"""Robust counterfactuals as a grid."""

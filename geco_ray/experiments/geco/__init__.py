@@ -1,0 +1,1 @@
+"""GECOBench as a grid."""

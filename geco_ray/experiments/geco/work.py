@@ -1,0 +1,134 @@
+"""GECOBench's stages: train a classifier, explain its test sentences on a holder, score the explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from geco_ray.cells import Cell, ExplainCell, ScoreCell, TrainCell
+from geco_ray.device import resolve_device
+from geco_ray.experiments.base import HeldStage, Result, Subject, Workplace, computation, held_stage, refuse_changed
+from geco_ray.ledger import Ledger
+
+if TYPE_CHECKING:
+    from geco_ray.geco.encoders import EncoderSource
+    from geco_ray.geco.tokens import TaskTokens
+
+SENTENCE_SAMPLE_SEED = 0  # one sample for all models and methods, so that they are compared on the same sentences
+
+
+def check_geco_inputs(cells: Sequence[Cell], data_dir: Path | None) -> None:
+    """Open every data set and look for every encoder that the cells need.
+
+    Raises:
+        UserError: one is missing or wrong.
+    """
+    from geco_ray.geco.data.dataset import load_task, sample_sentences
+    from geco_ray.geco.encoders import check_encoder, resolve_encoder
+
+    trains = []
+    for cell in cells:
+        explained = cell.explained if isinstance(cell, ScoreCell) else cell
+        model = explained.model if isinstance(explained, ExplainCell) else explained
+        if isinstance(model, TrainCell):
+            trains.append(model)
+    tasks = {name: load_task(name, data_dir) for name in dict.fromkeys(cell.dataset for cell in trains)}
+    for cell in cells:
+        if isinstance(cell, ExplainCell) and cell.sentences is not None:
+            sample_sentences(tasks[cell.model.dataset], cell.sentences, SENTENCE_SAMPLE_SEED)
+    for name in dict.fromkeys(cell.encoder_source for cell in trains):
+        check_encoder(resolve_encoder(name))
+
+
+@lru_cache(maxsize=2)
+def _tokens(dataset: str, data_dir: Path | None, fingerprint: str, encoder: str) -> TaskTokens:
+    """The task that the cell was planned with, tokenised once per process and reused from cell to cell.
+
+    Raises:
+        UserError: a data file has changed since.
+    """
+    from geco_ray.geco.data.dataset import load_task
+    from geco_ray.geco.encoders import load_tokenizer, resolve_encoder
+    from geco_ray.geco.tokens import tokenize_task
+
+    task = load_task(dataset, data_dir)
+    refuse_changed("data set", dataset, task.fingerprint, fingerprint)
+    return tokenize_task(task, load_tokenizer(resolve_encoder(encoder)))
+
+
+def _source(cell: TrainCell) -> EncoderSource:
+    """The encoder that the cell was planned with.
+
+    Raises:
+        UserError: its files have changed since, or differ on this node.
+    """
+    from geco_ray.geco.encoders import resolve_encoder
+    from geco_ray.geco.paradigms.base import PARADIGMS
+
+    source = resolve_encoder(cell.encoder_source)
+    found = PARADIGMS.get(cell.paradigm).target.fingerprint(source)
+    refuse_changed("encoder", cell.encoder_source, found, cell.encoder_fingerprint)
+    return source
+
+
+@computation("train")
+def train(cells: Sequence[TrainCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
+    """Train a pack's classifiers; a cell's table is its history, its blob the trained weights."""
+    from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
+    from geco_ray.geco.protocol import resolve_protocol
+
+    first = cells[0]  # a pack differs in its seeds only
+    setup = TrainingSetup(
+        tokens=_tokens(first.dataset, place.data_dir, first.data, first.encoder_source),
+        source=_source(first),
+        protocol=resolve_protocol(first.protocol),
+        device=resolve_device(place.device),
+    )
+    paradigm = PARADIGMS.get(first.paradigm).target()
+    trained = paradigm.train(setup, first.paradigm_options, [cell.seed for cell in cells])
+    for cell, classifier in zip(cells, trained, strict=True):
+        yield cell, Result(classifier.history_table(), classifier.to_bytes(), {"encoder": cell.encoder_source})
+
+
+class _ExplainedModel:
+    """A classifier on its device, with its task's tokens."""
+
+    def __init__(self, cell: TrainCell, ledger: Ledger, place: Workplace) -> None:
+        from geco_ray.geco.explain import Explainer
+        from geco_ray.geco.training import TrainedClassifier
+
+        device = resolve_device(place.device)
+        self._tokens = _tokens(cell.dataset, place.data_dir, cell.data, cell.encoder_source)
+        source = _source(cell)
+        trained = TrainedClassifier.from_bytes(ledger.blob(ledger.require(cell)), source, device)
+        self._explainer = Explainer(trained, self._tokens, protocol=cell.protocol, device=device)
+
+    def answer(self, cell: ExplainCell) -> Result:
+        """All attributions of one method for the cell's sentences."""
+        test = self._tokens.task.test
+        rows = list(range(len(test)))
+        if cell.sentences is not None:
+            from geco_ray.geco.data.dataset import sample_sentences
+
+            chosen = sample_sentences(self._tokens.task, cell.sentences, SENTENCE_SAMPLE_SEED)
+            rows = [row for row in rows if test[row].sentence_idx in chosen]
+        return Result(self._explainer.explain(rows, cell.method, cell.method_options))
+
+
+def _load_model(cell: ExplainCell, ledger: Ledger, place: Workplace) -> Subject:
+    return _ExplainedModel(cell.model, ledger, place)
+
+
+held_stage("explain", HeldStage(key=lambda cell: cell.model.id, load=_load_model))
+
+
+@computation("score")
+def score(cells: Sequence[ScoreCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
+    """Metrics of each explained row."""
+    from geco_ray.geco.explain import score as score_table
+
+    for cell in cells:
+        explanations = ledger.table(ledger.require(cell.explained))
+        yield cell, Result(score_table(explanations, protocol=cell.explained.model.protocol))
