@@ -67,7 +67,7 @@ def _text(content: Cell) -> Text:
 
 
 def bias_table(table: pa.Table) -> PrintedTable:
-    """What :func:`geco_ray.geco.audit.bias.bias_of_tasks` gives: a row per task, scope and reading, a column a class."""
+    """:func:`geco_ray.geco.audit.bias.bias_of_tasks`: one row per task, scope and reading, a column a class."""
     records = table.to_pylist()
     labels = list(dict.fromkeys(record["label"] for record in records))
     shares: dict[tuple[str, str, str], dict[str, str]] = {}

@@ -26,8 +26,9 @@ def shown(ledger: Any, ids: Any = None) -> str:
 
 def test_the_analysis_imports_neither_torch_nor_ray() -> None:
     heavy = ("torch", "ray", "transformers", "sklearn", "captum", "matplotlib.pyplot")
-    ours = "analysis.report, analysis.page, analysis.sentences, analysis.cfe.runtimes, analysis.geco.figures"
-    code = f"import sys, {ours}, analysis.geco.significance, analysis.cfe.figures; print([name for name in {heavy} if name in sys.modules])"
+    ours = "analysis.report, analysis.page, analysis.sentences, analysis.cfe.runtimes, analysis.cfe.figures"
+    code = f"import sys, {ours}, analysis.geco.significance, analysis.geco.figures\n"
+    code += f"print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
