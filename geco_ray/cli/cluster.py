@@ -23,8 +23,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from geco_ray.errors import UserError, suggest
+from geco_ray.files.yaml_lines import KeyPath as Keys
+from geco_ray.files.yaml_lines import Strictness, decode_text, read_yaml
 
-Keys = tuple[str | int, ...]
 TOKEN = "/.ray/auth_token"
 TOKEN_COMMAND = "ray get-auth-token --generate"
 AWS_KEYS = (
@@ -95,36 +96,14 @@ def read_cluster(path: Path) -> ClusterFile:
     Raises:
         UserError: it cannot be read, is not YAML, holds a key twice, or is no mapping.
     """
-    import yaml
-
     try:
-        text = path.read_text(encoding="utf-8")
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        values = yaml.safe_load(text)
-    except (OSError, UnicodeDecodeError) as error:
+        text = decode_text(path.read_bytes(), str(path))
+    except OSError as error:
         raise UserError(f"the cluster file cannot be read: {error}", where=str(path)) from None
-    except yaml.MarkedYAMLError as error:
-        where = f"{path}:{error.problem_mark.line + 1}" if error.problem_mark else str(path)
-        raise UserError(f"invalid YAML: {error.problem}", where=where) from None
-    if not isinstance(values, dict):
+    document = read_yaml(text, lambda line: f"{path}:{line}", Strictness("cluster files", "any"))
+    if not isinstance(document.value, dict):
         raise UserError("a cluster file is a mapping of keys to values", where=str(path))
-    lines: dict[Keys, int] = {}
-    _note_lines(node, (), lines, str(path))
-    return ClusterFile(str(path), values, lines)
-
-
-def _note_lines(node: Any, keys: Keys, lines: dict[Keys, int], name: str) -> None:
-    if node.id == "mapping":
-        for key, value in node.value:
-            inner = (*keys, key.value)
-            if inner in lines:
-                raise UserError(f"the key {_dotted(inner)!r} stands twice", where=f"{name}:{key.start_mark.line + 1}")
-            lines[inner] = key.start_mark.line + 1
-            _note_lines(value, inner, lines, name)
-    elif node.id == "sequence":
-        for number, value in enumerate(node.value):
-            lines[(*keys, number)] = value.start_mark.line + 1
-            _note_lines(value, (*keys, number), lines, name)
+    return ClusterFile(str(path), document.value, document.lines)
 
 
 def check_cluster(file: ClusterFile) -> list[Finding]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from geco_ray.errors import UserError, suggest
+from geco_ray.files.text import first_repeated, same_text
 
 LABELS = ("female", "male", "neutral")
 KEYS = ("sentence", "ground_truth", "gender", "target", "sentence_idx")
@@ -111,19 +112,17 @@ def parse_rows(
                 f"sentence_idx {row.sentence_idx} with target {row.target} stands on line {first} already", where=where
             )
         rows.append(row)
-    check_labels(rows, labels, name)
-    return rows
+    return respelled(rows, check_labels(rows, labels, name))
 
 
 def check_labels(rows: Sequence[Row], labels: Sequence[str] | None, name: str) -> tuple[str, ...]:
     """The class names in the order of their ids, after checking every row's name and id against each other.
 
-    ``labels`` None infers them: each id has one name, the ids are 0, 1, ... without a gap, and names that are all
-    among :data:`LABELS` keep their ids there, so that swapped classes are noticed.
+    ``labels`` None takes them from the rows: each id has one name, and the ids are 0, 1, ... without a gap. Names that
+    are all among :data:`LABELS` may leave ids out, which then are those of :data:`LABELS`.
     """
     if labels is None:
-        names = {row.gender for row in rows}
-        labels = LABELS[: max(2, len(names))] if names <= set(LABELS) else _inferred(rows, name)
+        labels = _inferred(rows, name)
     for row in rows:
         where = f"{name}:{row.line}"
         if not 0 <= row.target < len(labels):
@@ -133,25 +132,35 @@ def check_labels(rows: Sequence[Row], labels: Sequence[str] | None, name: str) -
                 found=row.target,
                 expected=", ".join(f"{index} ({label})" for index, label in enumerate(labels)),
             )
-        if row.gender not in labels:
+        if row.gender == labels[row.target] or same_text(row.gender, labels[row.target]):
+            continue
+        known = next((index for index, label in enumerate(labels) if same_text(label, row.gender)), None)
+        if known is None:
             raise UserError(f"unknown class {row.gender!r}", where=where, remedy=suggest(row.gender, labels))
-        if labels[row.target] != row.gender:
-            raise UserError(
-                f"gender {row.gender!r} does not fit target {row.target}",
-                where=where,
-                expected=f"target {labels.index(row.gender)} or gender {labels[row.target]!r}",
-            )
+        raise UserError(
+            f"gender {row.gender!r} does not fit target {row.target}",
+            where=where,
+            expected=f"target {known} or gender {labels[row.target]!r}",
+        )
     return tuple(labels)
+
+
+def respelled(rows: Sequence[Row], labels: Sequence[str]) -> list[Row]:
+    """The rows with each class named as in ``labels``; a name may be typed in another Unicode normal form."""
+    return [row if row.gender == labels[row.target] else replace(row, gender=labels[row.target]) for row in rows]
 
 
 def _inferred(rows: Sequence[Row], name: str) -> tuple[str, ...]:
     by_id: dict[int, str] = {}
     for row in rows:
         by_id.setdefault(row.target, row.gender)
-    if sorted(by_id) != list(range(len(by_id))) or len(by_id) < 2:
+    gap = sorted(by_id) != list(range(len(by_id))) or len(by_id) < 2
+    if gap and (names := set(by_id.values())) <= set(LABELS):
+        return LABELS[: max(2, len(names))]
+    if gap:
         raise UserError("the targets must be 0, 1, ... without a gap, at least two", where=name, found=sorted(by_id))
     labels = tuple(by_id[index] for index in range(len(by_id)))
-    if len(set(labels)) != len(labels):
+    if first_repeated(labels) is not None:
         raise UserError("two targets have the same gender", where=name, found=list(labels))
     return labels
 

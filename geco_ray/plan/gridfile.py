@@ -1,28 +1,20 @@
 """Reading a grid's YAML so that every complaint can name the file and the line.
 
-PyYAML's composer gives nodes with positions; they become plain values here, with a map from key paths to lines.
-What YAML would change in silence is refused: a key that stands twice (loaders keep the last one), a number that YAML
-1.1 takes for text (``1e-3``) or for another number (``010`` is 8, ``1:30`` is 90), anchors, aliases and tags.
+The reader of :mod:`geco_ray.files.yaml_lines` gives plain values and the line of every key path; an override puts its
+own place over them.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from geco_ray.errors import UserError, suggest
+from geco_ray.files.yaml_lines import KeyPath as KeyPath
+from geco_ray.files.yaml_lines import Place, Strictness, decode_text, read_yaml
 
-KeyPath = tuple[str | int, ...]
-_NUMBER_AS_TEXT = re.compile(r"^[+-]?(\d+(\.\d*)?|\.\d+)[eE][+-]?\d+$")
-_PLAIN_NUMBER = re.compile(r"^[+-]?(0|[1-9]\d{0,99}|\d+\.\d*([eE][+-]\d+)?|\.\d+([eE][+-]\d+)?|\.(inf|nan))$", re.I)
-_DEEPEST = 20
-_LONGEST_SHOWN = 80
-_TAG = "tag:yaml.org,2002:"
+_STRICTNESS = Strictness("grids")
 
 
 @dataclass
@@ -95,11 +87,7 @@ def read_grid(path: Path) -> GridText:
         data = path.read_bytes()
     except OSError as error:
         raise UserError(f"cannot read the grid ({error.strerror})", where=str(path), remedy="Check the file") from error
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise UserError("not UTF-8 text", where=f"{path}:{line}", remedy="Save the file as UTF-8") from error
+    text = decode_text(data, str(path))
     grid = GridText(str(path), {})
     values = _parse(text, lambda line: f"{path}:{line}", (), grid.places)
     if values is None:
@@ -145,88 +133,8 @@ def apply_override(grid: GridText, text: str) -> None:
     grid.places |= {parts: where} | places
 
 
-def _parse(text: str, place: Callable[[int], str], path: KeyPath, places: dict[KeyPath, str]) -> Any:
+def _parse(text: str, place: Place, path: KeyPath, places: dict[KeyPath, str]) -> Any:
     """The value of one YAML text that stands at ``path``; ``place`` tells where a line of it is."""
-    try:
-        _refuse_fancy(text, place)
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        # For a quote left open the fault is where it began; the scanner notices it far below.
-        mark = (isinstance(error, yaml.scanner.ScannerError) and error.context_mark) or error.problem_mark
-        line = mark.line + 1 if mark else 1
-        what = " ".join(str(part) for part in (error.context, error.problem) if part)
-        raise UserError(f"not valid YAML: {what}", where=place(line), remedy=_yaml_remedy(what)) from error
-    except yaml.YAMLError as error:
-        what = " ".join(str(error).split())
-        raise UserError(f"not valid YAML: {what}", where=place(1), remedy="Remove the control characters") from error
-    return None if node is None else _value(node, path, place, places)
-
-
-def _yaml_remedy(what: str) -> str:
-    return "Indent by blanks, not tabs" if "'\\t'" in what else "Check indentation, brackets, quotes and colons there"
-
-
-def _refuse_fancy(text: str, place: Callable[[int], str]) -> None:
-    """Refuse anchors, aliases, tags and great depth before the composer follows them (an alias may hold itself)."""
-    depth = 0
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        at = place(event.start_mark.line + 1) if event.start_mark else place(1)
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise UserError(
-                f"grids have no anchors and aliases, {getattr(event, 'anchor', '')!r} is one",
-                where=at,
-                remedy="Write the value out (and quote a text that begins with & or *)",
-            )
-        if tag := getattr(event, "tag", None):
-            raise UserError(f"grids have no YAML tags, {tag!r} is one", where=at, remedy="Leave the tag out")
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEEPEST:
-            raise UserError(f"nested more than {_DEEPEST} deep", where=at, remedy="Look for a bracket left open")
-
-
-def _value(node: yaml.Node, path: KeyPath, place: Callable[[int], str], places: dict[KeyPath, str]) -> Any:
-    places.setdefault(path, place(node.start_mark.line + 1))
-    if isinstance(node, yaml.MappingNode):
-        result: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            at = place(key_node.start_mark.line + 1)
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise UserError("a key is a word, not a list or mapping", where=at, remedy="Look for a missing quote")
-            key = str(key_node.value)
-            if key in result:
-                raise UserError(f"the key {key!r} is given twice", where=at, remedy="Keep one of them")
-            places[(*path, key)] = at
-            result[key] = _value(value_node, (*path, key), place, places)
-        return result
-    if isinstance(node, yaml.SequenceNode):
-        return [_value(item, (*path, i), place, places) for i, item in enumerate(node.value)]
-    key = ".".join(map(str, path))
-    return _scalar(node, f"{place(node.start_mark.line + 1)}: {key}" if key else place(node.start_mark.line + 1))
-
-
-def _scalar(node: yaml.Node, where: str) -> Any:
-    """Text, a whole or broken number in plain writing, true, false or null; nothing else that YAML 1.1 knows."""
-    text, kind = str(node.value), str(node.tag).removeprefix(_TAG)
-    shown = text if len(text) < _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
-    if kind == "str":
-        if _NUMBER_AS_TEXT.match(text) and not getattr(node, "style", None):
-            raise UserError(f"YAML reads {shown!r} as text", where=where, remedy=f"Write {_as_yaml_number(text)}")
-        return text
-    if kind in ("int", "float") and not _PLAIN_NUMBER.match(text):
-        raise UserError(
-            f"YAML reads {shown!r} as a number in an unusual way", where=where, remedy="Write plain digits, or quote it"
-        )
-    if kind not in ("int", "float", "bool", "null"):
-        raise UserError(f"{shown!r} is read as a {kind}", where=where, remedy="Quote it if it is text")
-    if kind == "bool" and text.lower() not in ("true", "false"):
-        raise UserError(
-            f"YAML reads {shown!r} as true or false", where=where, remedy="Write true or false, or quote it"
-        )
-    return yaml.SafeLoader("").construct_object(node)
-
-
-def _as_yaml_number(text: str) -> str:
-    mantissa, exponent = text.lower().split("e")
-    mantissa = mantissa if "." in mantissa else f"{mantissa}.0"
-    return f"{mantissa}e{exponent}" if exponent[0] in "+-" else f"{mantissa}e+{exponent}"
+    document = read_yaml(text, place, _STRICTNESS, path)
+    places.update((found, place(line)) for found, line in document.lines.items())
+    return document.value

@@ -151,10 +151,10 @@ def test_ray_started_without_its_token_is_refused(capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: [", "invalid YAML"),
+        ("a: [", "not valid YAML"),
         ("- a\n", "is a mapping"),
         ("", "is a mapping"),
-        (SHIPPED + "max_workers: 3\n", "'max_workers' stands twice"),
+        (SHIPPED + "max_workers: 3\n", "'max_workers' is given twice"),
         ("{}\n", "cluster_name"),
         ("provider: 3\navailable_node_types: [x]\nfile_mounts: {a: 3}\n", "Ray refuses"),
     ],

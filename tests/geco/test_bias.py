@@ -10,7 +10,7 @@ import pytest
 
 from geco_ray.errors import UserError
 from geco_ray.geco.audit.audit import Split
-from geco_ray.geco.audit.bias import READINGS, Terms, bias_of_splits, bias_of_tasks, count_cooccurrences
+from geco_ray.geco.audit.bias import READINGS, Terms, bias_of_splits, bias_of_tasks, count_cooccurrences, read_terms
 from geco_ray.geco.rows import Row
 
 LABELS = ("female", "male", "neutral")
@@ -139,3 +139,11 @@ def test_every_task_has_every_reading_in_both_scopes(
     assert len(released) == 4 * 2 * len(READINGS)
     for records in released.values():
         assert sum(r["bias"] for r in records) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("typed", "asked"), [("m\u00e4dchen", "ma\u0308dchen"), ("ma\u0308dchen", "m\u00e4dchen")])
+def test_terms_are_found_in_either_normal_form(tmp_path: Path, typed: str, asked: str) -> None:
+    path = tmp_path / "terms.yaml"
+    path.write_text(f"{asked}: [{asked}]\nold: [greis]\n", encoding="utf-8")
+    rows = [Row((typed, "sees", "tea"), (1, 0, 0), typed, 0, 0, 1)]
+    assert count_cooccurrences(rows, [typed, "old"], "paper", read_terms(path)) == {typed: 3, "old": 0}

@@ -7,8 +7,11 @@ import os
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from geco_ray.errors import UserError
 from geco_ray.geco.corpus.builder import (
@@ -322,7 +325,7 @@ def test_the_converted_labelling_survives_its_own_file(geco: Labelling, tmp_path
     [
         ("{", "invalid JSON"),
         ("[]", "not a GECO labelling"),
-        ('{"tags": {}, "sentences": {"5": {"idx": 5}}}', "sentence 5: the record is not as expected"),
+        ('{"tags": {}, "sentences": {"5": {"idx": 5}}}', "sentence 5: the record lacks the key .sentence."),
     ],
 )
 def test_a_file_that_is_no_geco_labelling_is_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -330,3 +333,70 @@ def test_a_file_that_is_no_geco_labelling_is_refused(tmp_path: Path, text: str, 
     path.write_text(text)
     with pytest.raises(UserError, match=message):
         convert_geco(path)
+
+
+GOOD_RECORD: dict[str, object] = {
+    "idx": 5,
+    "sentence": ["She", "likes", "tea", "."],
+    "versions": {
+        version: {"gender": {"female": {"labelling": {"0": {"replacement": "She"}, "2": {"tag": 3}}}}}
+        for version in ("all", "subj")
+    },
+}
+
+
+def geco_file(folder: Path, record: str) -> Path:
+    path = folder / "labelling.json"
+    path.write_text(f'{{"tags": {{"3": {{"tag": "surname"}}}}, "sentences": {{"a": {record}, "b": {record}}}}}')
+    return path
+
+
+def changed(old: str, new: str) -> str:
+    text = json.dumps(GOOD_RECORD)
+    assert old in text
+    return text.replace(old, new, 1)
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (json.dumps(GOOD_RECORD), "sentences a and b: two sentences have the same idx 5"),
+        (changed('["She", "likes", "tea", "."]', '"She likes tea ."'), "must be a list of words"),
+        (changed('["She",', '["She", 7,'), "word 1 must be a text"),
+        (changed('{"replacement": "She"}', '{"replacement": null}'), r"replacement 0 of all female must be a text"),
+        (changed('{"replacement": "She"}', '{"replacement": ["She"]}'), "must be a text"),
+        (changed('{"tag": 3}', '{"tag": 4}'), "names a tag that is not in the file"),
+        (changed('{"tag": 3}', '{"tag": true}'), "whole number"),
+        (changed('"2": ', '"4": '), "outside the sentence"),
+        (changed('"2": ', '"00": '), "position 0 of all female is given twice"),
+        (changed('"2": ', '"0": '), "the key '0' is given twice"),
+        (changed('"idx": 5', '"idx": 5.0'), "whole number"),
+        (changed('"female"', '"women"'), "unknown class 'women'"),
+        (changed('"subj"', '"sub"'), "lacks the key 'subj'"),
+    ],
+)
+def test_a_record_of_the_labelling_tool_is_never_guessed_at(tmp_path: Path, record: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        convert_geco(geco_file(tmp_path, record))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.permutations([*LABELS, "other"]), st.integers(2, 4), st.sampled_from(["binary", "non_binary"]))
+def test_what_is_built_is_loaded_whatever_the_classes_and_their_order(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str], count: int, kind: Any
+) -> None:
+    if kind == "non_binary" and count == 2:
+        return
+    classes, folder = names[:count], tmp_path_factory.getbasetemp()
+    slots = [f"({'|'.join(f'{name}{n}' for name in classes)}) sees tea ." for n in range(5)]
+    task = build_task(corpus(*slots, classes=f"[{', '.join(classes)}]"), kind, "all", name="any")
+    write_task(task, folder / "any")
+    loaded = load_task("any", folder)
+    assert loaded.labels == task.labels == tuple(classes[: 2 if kind == "binary" else None])
+    assert [(row.gender, row.target, row.words) for row in loaded.train] == [
+        (row.gender, row.target, row.words) for row in task.train
+    ]
+
+
+def test_a_word_in_another_normal_form_is_no_truth() -> None:
+    assert truth_mask([("m\u00e4dchen", "a"), ("ma\u0308dchen", "b")]) == (0, 1)

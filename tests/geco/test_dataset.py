@@ -359,3 +359,12 @@ def test_metadata_needs_no_torch_and_no_file(tmp_path: Path) -> None:
     )
     environment = {**os.environ, "GECO_RAY_DATA": str(tmp_path), "GECO_RAY_CACHE": str(tmp_path)}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=60)
+
+
+def test_a_class_in_another_normal_form_is_the_same_class(tmp_path: Path) -> None:
+    folder = own_folder(tmp_path, "age")
+    for path, spelling in zip(sorted(folder.iterdir()), ("m\u00e4d", "ma\u0308d"), strict=True):
+        text = path.read_text(encoding="utf-8").replace('"female"', f'"{spelling}"').replace('"male"', '"old"')
+        path.write_text(text, encoding="utf-8")
+    task = load_task("age", tmp_path)
+    assert {row.gender for row in (*task.train, *task.test)} == set(task.labels)

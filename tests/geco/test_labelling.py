@@ -14,6 +14,7 @@ from geco_ray.geco.corpus.labelling import (
     FORMAT,
     Label,
     Labelling,
+    Sentence,
     dump_labelling,
     load_labelling,
     parse_labelling,
@@ -119,13 +120,13 @@ BAD_YAML = {
     "list": ("- a\n", 1, "'sentences' with a list"),
     "no_sentences": (f"format: {FORMAT}\n", 1, "'sentences' with a list"),
     "none_inside": (HEAD.replace("sentences:", "sentences: []"), 0, "the file has no sentences"),
-    "syntax": (HEAD + "  - a\n  b: [\n", 5, "invalid YAML"),
+    "syntax": (HEAD + "  - a\n  b: [\n", 5, "not valid YAML"),
     "control": (HEAD + "  - é (She|He) \x07 left .\n", 4, "control characters are not allowed"),
-    "deep": (HEAD + "  - " + "[" * 20_000, 4, "invalid YAML"),
-    "alias": (HEAD + "  - &a (She|He) left\n  - *a\n", 4, "aliases are not allowed"),
+    "deep": (HEAD + "  - " + "[" * 20_000, 4, "nested more than 20 deep"),
+    "alias": (HEAD + "  - &a (She|He) left\n  - *a\n", 4, "no anchors and aliases"),
     "format": (HEAD.replace("labelling 1", "labelling 7") + "  - (a|b) c\n", 1, "not a labelling of this format"),
     "head_key": ("languge: en\n" + HEAD + "  - (a|b) c\n", 1, "unknown key 'languge'. Did you mean 'language'"),
-    "head_twice": (f"format: {FORMAT}\n" + HEAD, 2, "the key 'format' stands twice"),
+    "head_twice": (f"format: {FORMAT}\n" + HEAD, 2, "the key 'format' is given twice"),
     "head_type": ("name: [a]\n" + HEAD + "  - (a|b) c\n", 1, "name must be a text"),
     "classes": (HEAD.replace("[female, male, neutral]", "female") + "  - (a|b) c\n", 2, "classes must be a list"),
     "one_class": (
@@ -176,7 +177,7 @@ BAD_JSONL = {
     "long_number": ('{"id": ' + "9" * 5000 + ', "words": ["a"]}', "too long a number"),
     "blank": ("\n", "the line is blank"),
     "json": ("{", "invalid JSON at column"),
-    "twice": ('{"id": 0, "id": 1}', "the key 'id' stands twice"),
+    "twice": ('{"id": 0, "id": 1}', "the key 'id' is given twice"),
     "bool": ('{"id": true, "words": ["a"]}', "id must be a whole number"),
     "float": ('{"id": 1.0, "words": ["a"]}', "id must be a whole number"),
     "words": ('{"words": ["a", 1]}', "words must be a list of words"),
@@ -197,7 +198,61 @@ def test_every_fault_of_a_jsonl_file_has_its_line(case: str) -> None:
 
 
 def test_a_file_that_is_not_utf8_or_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"corpus\.yaml:2: the file is not UTF-8"):
+    with pytest.raises(UserError, match=r"corpus\.yaml:2: not UTF-8 text"):
         parse_labelling(b"a: b\nc: \xff\n", "corpus.yaml")
     with pytest.raises(UserError, match="cannot read the file"):
         load_labelling(tmp_path / "none.yaml")
+
+
+MORE_BAD_YAML = {
+    "hash": (HEAD + "  - (She|He) is our #1 cook .\n", 4, "Put the text in quotes"),
+    "hash_in_text": (HEAD + "  - id: 3\n    text: (She|He) draws a # .\n", 5, "Put the text in quotes"),
+    "colon": (HEAD + "  - (She|He) said: the soup is hot .\n", 4, "Put the sentence in quotes"),
+    "question": (HEAD + "  - ? (She|He) left .\n", 4, "Put the sentence in quotes"),
+    "bang": (HEAD + "  - !Oh (she|he) left .\n", 4, "no YAML tags"),
+    "null_form": (HEAD + "  - text: a b\n    labels: {all: {male: {0: null}}}\n", 5, "where a text is meant"),
+    "no_form": (HEAD + "  - text: a b\n    labels:\n      all:\n        male:\n          0:\n", 8, "is left out"),
+    "null_word": (HEAD + "  - words: [a, ~]\n", 4, "where a text is meant"),
+    "position_twice": (HEAD + "  - text: a b\n    labels: {all: {male: {0: x, 00: y}}}\n", 5, "given twice"),
+    "class_twice": (
+        HEAD.replace("female, male", "caf\u00e9, cafe\u0301") + "  - (a|b) c\n",
+        2,
+        "two or more different names",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MORE_BAD_YAML)
+def test_a_sentence_that_yaml_would_change_is_refused(case: str) -> None:
+    text, line, message = MORE_BAD_YAML[case]
+    with pytest.raises(UserError) as caught:
+        parse(text)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(f"corpus.yaml:{line}: ")
+
+
+def test_a_class_may_be_typed_in_another_normal_form() -> None:
+    text = HEAD.replace("female", "caf\u00e9") + "  - text: a b\n    labels: {all: {cafe\u0301: {0: x}}}\n"
+    assert forms(parse(text), "all", "caf\u00e9") == {0: "x"}
+
+
+WORD = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=8)
+SENTENCE = st.tuples(st.lists(WORD, min_size=1, max_size=4).filter(lambda words: "".join(words).strip()), WORD)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(SENTENCE, min_size=1, max_size=4), st.permutations(CLASSES), st.sampled_from([".yaml", ".jsonl"]))
+def test_whatever_a_labelling_holds_is_read_as_it_was_written(
+    tmp_path_factory: pytest.TempPathFactory, sentences: list[tuple[list[str], str]], classes: list[str], suffix: str
+) -> None:
+    path = tmp_path_factory.getbasetemp() / f"any{suffix}"
+    corpus = Labelling(
+        tuple(classes),
+        tuple(
+            Sentence(number, tuple(words), {("all", classes[0]): {0: Label(form=form)}})
+            for number, (words, form) in enumerate(sentences)
+        ),
+    )
+    write_labelling(corpus, path)
+    again = load_labelling(path)
+    assert [(s.id, s.words, s.labels) for s in again.sentences] == [(s.id, s.words, s.labels) for s in corpus.sentences]

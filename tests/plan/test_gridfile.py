@@ -139,7 +139,7 @@ MUTATIONS = [
     ("encoders: enc", "encoders: a: b", 4, "not valid YAML"),
     ("encoders: enc", "encoders: @enc", 4, "not valid YAML"),
     ("cfe:\n", "---\ncfe:\n", 12, "single document"),
-    ("encoders: enc", "encoders: e\x00nc", 1, "not valid YAML control characters"),
+    ("encoders: enc", "encoders: e\x00nc", 4, "not valid YAML control characters"),
     # no benchmark left
     ("cfe:\n", "only: cef\ncfe:\n", 12, "only 'geco' or 'cfe'"),
     ("geco:\n", "geco:\nx:\n", 3, "unknown key 'x'"),

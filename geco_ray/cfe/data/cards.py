@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError, model_validator
 
 from geco_ray.errors import UserError, suggest
+from geco_ray.files.yaml_lines import Strictness, decode_text, read_yaml
 from geco_ray.registry import Options
 
 BETARCE = "https://raw.githubusercontent.com/istepka/betarce/f1e1b9892d3d0d055b117b88df7a2e32f296f7f2/data/"
@@ -138,27 +139,36 @@ BUILT_IN: dict[str, Card] = {
 }
 
 
+_BOOLEANS = {"true": "True", "false": "False"}
+_STRICTNESS = Strictness("cards", as_written=frozenset({"favourable", "adverse"}), spaced_comments=True)
+
+
 def read_card(path: Path) -> Card:
     """Read a card from a YAML file.
 
-    Raises:
-        UserError: not YAML, an unknown key, a value of the wrong type; the file and the key are named.
-    """
-    import yaml
+    The values under ``favourable`` and ``adverse`` are taken as they are written, whatever YAML makes of them, since
+    the table holds text; only ``true`` and ``false`` in lower case stand for ``True`` and ``False``.
 
+    Raises:
+        UserError: not YAML, a key given twice, an unknown key, a value of the wrong type; with file, line and key.
+    """
     try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"the card cannot be read: {error}", where=str(path)) from None
+        text = decode_text(path.read_bytes(), str(path))
+    except OSError as error:
+        raise UserError(f"the card cannot be read: {error.strerror}", where=str(path)) from None
+    document = read_yaml(text, lambda line: f"{path}:{line}", _STRICTNESS)
+    given = document.value
     if not isinstance(given, dict):
         raise UserError("a card is a mapping of keys to values", where=str(path), remedy="See docs/extending.md.")
-    for key in ("favourable", "adverse"):
-        if isinstance(given.get(key), list):  # YAML reads 0 and true as numbers and booleans; the table holds text
-            given[key] = [str(value) for value in given[key]]
+    for key in _STRICTNESS.as_written:
+        if isinstance(given.get(key), list):
+            given[key] = [_BOOLEANS.get(value, value) if isinstance(value, str) else value for value in given[key]]
     try:
         return Card.model_validate(given)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"]) or "card"
         remedy = suggest(key, Card.model_fields) if first["type"] == "extra_forbidden" else None
-        raise UserError(f"key {key!r}: {first['msg']}", where=str(path), remedy=remedy) from None
+        line = document.lines.get(first["loc"], document.lines.get(first["loc"][:1], 1))
+        what = first["msg"].removeprefix("Value error, ")
+        raise UserError(f"key {key!r}: {what}", where=f"{path}:{line}", remedy=remedy) from None

@@ -12,10 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
 
+from geco_ray.files.text import compare_key
 from geco_ray.geco.data.dataset import DEMO_TASKS, REPAIRS, load_task
 from geco_ray.geco.data.sources import GECO_TASKS, SPLITS, find_files, verify
 from geco_ray.geco.rows import POLICY, Row, parse_rows, read_bytes
@@ -98,7 +100,7 @@ def audit(splits: Sequence[Split]) -> Audit:
     for split in splits:
         seen = train_texts.get(split.task, set())
         if split.split == "train":
-            train_texts[split.task] = {row.words for row in split.rows}
+            train_texts[split.task] = {composed(row) for row in split.rows}
         findings = list(find_defects(split.rows, seen))
         counts.append(count_split(split))
         defects += [_defect_record(split, finding) for finding in findings]
@@ -140,7 +142,7 @@ def count_split(split: Split) -> dict[str, object]:
     words = np.array([len(row.words) for row in rows])
     truth = np.array([sum(row.truth) for row in rows])
     per_class = Counter(row.gender for row in rows)
-    vocabulary = {word for row in rows for word in row.words}
+    vocabulary = {normalize("NFC", word) for row in rows for word in row.words}
     empty = [row for row in rows if not any(row.truth)]
     return {
         "task": split.task,
@@ -165,10 +167,18 @@ def count_split(split: Split) -> dict[str, object]:
     }
 
 
+def composed(row: Row) -> tuple[str, ...]:
+    """The words of a row in one Unicode normal form, so that a text typed in another way is the same text."""
+    return tuple(normalize("NFC", word) for word in row.words)
+
+
 def find_defects(
     rows: Sequence[Row], train_texts: set[tuple[str, ...]] | frozenset[tuple[str, ...]] = frozenset()
 ) -> Iterator[Finding]:
-    """Every defect of one file's rows that can be read at all; ``train_texts`` are those a test file must not hold."""
+    """Every defect of one file's rows that can be read at all.
+
+    ``train_texts`` are those a test file must not hold, as :func:`composed`.
+    """
     for row in rows:
         if len(row.truth) != len(row.words):
             yield Finding("length_mismatch", row, None, f"{len(row.truth)} truth values, {len(row.words)} words")
@@ -180,7 +190,7 @@ def find_defects(
                 yield Finding("blank_word", row, position, word)
             if stripped != word:
                 yield Finding("padded_word", row, position, word)
-        if row.words in train_texts:
+        if composed(row) in train_texts:
             yield Finding("seen_text", row, None, " ".join(row.words))
     yield from _repeated_texts(rows)
     yield from _mask_faults(rows)
@@ -189,7 +199,7 @@ def find_defects(
 def _repeated_texts(rows: Sequence[Row]) -> Iterator[Finding]:
     by_text: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        by_text[row.words].append(row)
+        by_text[composed(row)].append(row)
     for text, holders in by_text.items():
         if len({row.target for row in holders}) > 1:
             for row in holders:
@@ -211,7 +221,7 @@ def _mask_faults(rows: Sequence[Row]) -> Iterator[Finding]:
         if len(variants) < 2 or len({len(row.words) for row in variants}) > 1:
             continue  # nothing to pair the words with; a row of the wrong length is found as length_mismatch
         for position, (words, marked) in enumerate(zip(_columns(variants), first.truth, strict=False)):
-            if (len(set(words)) > 1) != bool(marked):
+            if (len(set(map(compare_key, words))) > 1) != bool(marked):
                 yield Finding("unchanged_truth" if marked else "unmarked_change", first, position, " / ".join(words))
 
 
@@ -264,7 +274,7 @@ def _summarise(split: Split, findings: Sequence[Finding]) -> list[dict[str, obje
                 "task": split.task,
                 "split": split.split,
                 "defect": defect,
-                "count": len({finding.row.words for finding in found}) if unit == "texts" else len(found),
+                "count": len({composed(finding.row) for finding in found}) if unit == "texts" else len(found),
                 "unit": unit,
                 "rows": len({finding.row.line for finding in found}),
                 "source_sentences": len({finding.row.sentence_idx for finding in found}),

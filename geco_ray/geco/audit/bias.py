@@ -16,7 +16,8 @@ from types import MappingProxyType
 import pyarrow as pa
 
 from geco_ray.errors import UserError, unknown_name
-from geco_ray.files.yaml_lines import line_of, read_yaml
+from geco_ray.files.text import compare_key, same_text
+from geco_ray.files.yaml_lines import Strictness, decode_text, is_missing, line_of, read_yaml
 from geco_ray.geco.audit.audit import Split, read_splits
 from geco_ray.geco.data.sources import GECO_TASKS
 from geco_ray.geco.rows import Row, read_bytes
@@ -30,6 +31,7 @@ READINGS: Mapping[str, str] = MappingProxyType(
 )
 """Reading to what it counts. ``paper`` reproduces the published numbers, truncated to two decimals."""
 
+_SHAPE = "class: [word, [form, form], ...]"
 _UNCOUNTED = frozenset({",", "."})  # the two readings of the paper leave these out, the literal one does not
 
 
@@ -50,6 +52,14 @@ class Terms:
     def grouped(self) -> frozenset[str]:
         """All terms that stand in a group."""
         return frozenset().union(*(group for groups in self.groups.values() for group in groups))
+
+    def as_compared(self) -> Terms:
+        """The same with every class name and term in the form in which texts are compared."""
+        groups = {
+            compare_key(name): tuple(frozenset(map(compare_key, group)) for group in groups)
+            for name, groups in self.groups.items()
+        }
+        return Terms(MappingProxyType(groups), frozenset(map(compare_key, self.others)))
 
 
 GENDER_TERMS = Terms(
@@ -73,23 +83,28 @@ def read_terms(path: Path) -> Terms:
     Raises:
         UserError: it cannot be read, or is not of that shape; file and line are named.
     """
-    try:
-        text = read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UserError("the file is not UTF-8", where=str(path)) from None
-    given = read_yaml(text, str(path))
-    shape = "class: [word, [form, form], ...]"
+    text = decode_text(read_bytes(path), str(path))
+    given = read_yaml(text, lambda line: f"{path}:{line}", Strictness("word lists", "text", spaced_comments=True)).value
     if not isinstance(given, dict) or not all(isinstance(terms, list) and terms for terms in given.values()):
-        raise UserError("terms are a list for each class", where=str(path), expected=shape)
+        raise UserError("terms are a list for each class", where=str(path), expected=_SHAPE)
     groups: dict[str, tuple[frozenset[str], ...]] = {}
     for name, terms in given.items():
-        forms = [term if isinstance(term, list) else [term] for term in terms]
-        if not all(isinstance(word, str) and word == word.strip().lower() for group in forms for word in group):
-            where = f"{path}:{line_of(name, 1)}"
-            raise UserError("a term is a word in lower case or a list of its forms", where=where, expected=shape)
-        groups[str(name)] = tuple(frozenset(map(str, group)) for group in forms)
+        where = f"{path}:{line_of(name, 1)}"
+        if any(same_text(name, other) for other in groups):
+            raise UserError(f"the class {name!r} is given twice", where=where, remedy="Keep one of them")
+        groups[str(name)] = tuple(_group(term, where) for term in terms)
     others = frozenset().union(*groups.pop("others", ()))
     return Terms(MappingProxyType(groups), others)
+
+
+def _group(term: object, where: str) -> frozenset[str]:
+    """The forms of one term, in the form in which words are compared."""
+    forms = term if isinstance(term, list) else [term]
+    for form in forms:
+        if not isinstance(form, str) or is_missing(form) or form != form.strip().lower() or not form:
+            where = f"{where.rpartition(':')[0]}:{line_of(form, int(where.rpartition(':')[2]))}"
+            raise UserError("a term is a word in lower case or a list of its forms", where=where, expected=_SHAPE)
+    return frozenset(map(str, forms))
 
 
 def count_cooccurrences(
@@ -97,19 +112,20 @@ def count_cooccurrences(
 ) -> dict[str, int]:
     """C(D^g) for every class g, by class name.
 
-    Words are compared in lower case and without blanks at the ends; a blank word counts as a word.
+    Words are compared in lower case by :func:`~geco_ray.files.text.compare_key`; a blank word counts as a word.
 
     Raises:
         UserError: an unknown reading, or a class that has no terms.
     """
     if reading not in READINGS:
         raise unknown_name("reading of the bias", reading, READINGS)
+    terms = terms.as_compared()
     for label in labels:
-        if label not in terms.groups:
+        if compare_key(label) not in terms.groups:
             raise UserError(f"no gender terms for the class {label!r}", remedy="Give terms for every class.")
     counts = dict.fromkeys(labels, 0)
     for row in rows:
-        words = [word.strip().lower() for word in row.words]
+        words = [compare_key(word.lower()) for word in row.words]
         if reading == "literal":
             counts[row.gender] += _count_types(words, terms)
         else:
@@ -121,7 +137,7 @@ def _count_groups(words: Sequence[str], terms: Terms, label: str, *, keep_terms:
     present = set(words)
     left_out = _UNCOUNTED if keep_terms else _UNCOUNTED | terms.grouped
     counted = sum(word not in left_out for word in words)
-    return counted * sum(bool(group & present) for group in terms.groups[label])
+    return counted * sum(bool(group & present) for group in terms.groups[compare_key(label)])
 
 
 def _count_types(words: Sequence[str], terms: Terms) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -35,8 +36,9 @@ _SCHEMA = pa.schema(
 def correlate_words(rows: Sequence[Row], target: str | None = None) -> dict[str, tuple[float, int]]:
     """Correlation with the label and number of rows that hold it, for every word, most negative first.
 
-    Words are what scikit-learn's default analyser makes of the blank-joined sentence: lower case, two word characters
-    or more. Words of equal correlation (to 12 digits) are in alphabetical order.
+    Words are what scikit-learn's default analyser makes of the blank-joined sentence in Unicode's composed form (a
+    decomposed accent would split its word): lower case, two word characters or more. Words of equal correlation (to 12
+    digits) are in alphabetical order.
 
     Args:
         rows: rows of one split.
@@ -53,7 +55,7 @@ def correlate_words(rows: Sequence[Row], target: str | None = None) -> dict[str,
     if len(np.unique(labels)) < 2:
         raise UserError("all rows have the same label, so no correlation with it is defined")
     vectorizer = TfidfVectorizer()
-    weights = vectorizer.fit_transform([" ".join(row.words) for row in rows]).tocsc()
+    weights = vectorizer.fit_transform([normalize("NFC", " ".join(row.words)) for row in rows]).tocsc()
     centred = labels - labels.mean()
     # Sums over the non-zero entries only: the mean of the labels is already taken out of `centred`.
     covariance = weights.T @ centred

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Literal, cast
 
 from geco_ray.errors import UserError, unknown_name
+from geco_ray.files.text import compare_key
 from geco_ray.geco.corpus.labelling import VERSIONS, Label, Labelling, Sentence, write_text
 from geco_ray.geco.corpus.neutral import NeutralRules
 from geco_ray.geco.data.dataset import Row, Task, combine_fingerprint
+from geco_ray.geco.rows import parse_rows
 from geco_ray.seeds import derive_seed
 
 Kind = Literal["binary", "non_binary"]
@@ -49,10 +51,12 @@ def split_ids(ids: Sequence[int], *, seed: int = SPLIT_SEED, share: float = TRAI
 def truth_mask(variants: Sequence[Sequence[str]]) -> tuple[int, ...]:
     """1 for each position at which not all variants have the same word, else 0.
 
+    Words are compared by :func:`~geco_ray.files.text.compare_key`, so another Unicode normal form is no other word.
+
     Raises:
         ValueError: variants of different lengths.
     """
-    return tuple(0 if len(set(forms)) == 1 else 1 for forms in zip(*variants, strict=True))
+    return tuple(int(len(set(map(compare_key, forms))) > 1) for forms in zip(*variants, strict=True))
 
 
 def build_variants(
@@ -104,7 +108,7 @@ def build_task(
         the task; its fingerprint is that of the files :func:`write_task` writes.
 
     Raises:
-        UserError: a kind that the classes do not allow, a missing neutral form, too few sentences.
+        UserError: a kind that the classes do not allow, a missing neutral form, too few sentences, an id used twice.
     """
     if kind not in ("binary", "non_binary"):
         raise unknown_name("kind of task", kind, ("binary", "non_binary"))
@@ -112,6 +116,10 @@ def build_task(
         raise UserError("a non-binary task needs three classes", found=list(labelling.classes))
     classes = labelling.classes[:2] if kind == "binary" else labelling.classes
     sentences = {sentence.id: sentence for sentence in labelling.sentences}
+    if len(sentences) != len(labelling.sentences):
+        raise UserError(
+            f"{len(labelling.sentences)} sentences have {len(sentences)} different ids", expected="one each"
+        )
     order = sorted(range(len(classes)), key=lambda i: FILE_ORDER.index(classes[i]) if classes[i] in FILE_ORDER else i)
     parts: list[list[Row]] = []
     for ids in split_ids(list(sentences), seed=split_seed, share=train_share):
@@ -170,13 +178,18 @@ def dump_rows(rows: Sequence[Row]) -> str:
 
 
 def write_task(task: Task, folder: Path) -> None:
-    """Write ``train.jsonl`` and ``test.jsonl``, each whole or not at all.
+    """Write ``train.jsonl`` and ``test.jsonl``, each whole or not at all, after reading them as the loader will.
 
     Raises:
-        UserError: the folder cannot be written.
+        UserError: a row that the loader would refuse, or a folder that cannot be written.
     """
+    texts = {}
     for split, rows in (("train", task.train), ("test", task.test)):
-        write_text(folder / f"{split}.jsonl", dump_rows(rows))
+        path = folder / f"{split}.jsonl"
+        texts[path] = dump_rows(rows)
+        parse_rows(texts[path].encode("utf-8", "surrogatepass"), str(path), labels=task.labels)
+    for path, text in texts.items():
+        write_text(path, text)
 
 
 def _neutral(

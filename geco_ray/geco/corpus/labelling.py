@@ -29,7 +29,9 @@ from pathlib import Path
 from typing import Any
 
 from geco_ray.errors import UserError, suggest
-from geco_ray.files.yaml_lines import line_of, read_json_lines, read_yaml
+from geco_ray.files.json_lines import read_json_lines
+from geco_ray.files.text import compare_key, first_repeated
+from geco_ray.files.yaml_lines import Strictness, decode_text, is_missing, line_of, read_yaml
 from geco_ray.geco.corpus.markup import Slot, parse_markup
 from geco_ray.geco.rows import LABELS, MAX_WORDS, read_bytes
 
@@ -37,6 +39,8 @@ FORMAT = "geco_ray labelling 1"
 VERSIONS = ("all", "subj")
 HEAD_KEYS = ("format", "name", "language", "attribute", "source", "licence", "classes")
 SENTENCE_KEYS = ("id", "text", "words", "labels", "note")
+_STRICTNESS = Strictness("labellings", "text", whole_text=frozenset({"sentences"}), spaced_comments=True)
+_QUOTE = "Put the sentence in quotes: in YAML a colon and a blank make a key, and ? or - at the beginning a list."
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +86,7 @@ def load_labelling(path: Path) -> Labelling:
 
 def parse_labelling(data: bytes, name: str) -> Labelling:
     """As :func:`load_labelling`, for bytes already read; ``name`` stands for the file in errors."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise UserError("the file is not UTF-8", where=f"{name}:{line}") from None
+    text = decode_text(data, name)
     entries: list[tuple[int, Any]]
     if name.endswith(".jsonl"):
         lines = list(read_json_lines(text, name))
@@ -94,7 +94,9 @@ def parse_labelling(data: bytes, name: str) -> Labelling:
             raise UserError("the file is empty", where=name)
         head, entries = lines[0][1], lines[1:]
     else:
-        head = read_yaml(text, name)
+        head = read_yaml(text, lambda line: f"{name}:{line}", _STRICTNESS).value
+        if head is None:
+            raise UserError("the file is empty", where=name)
         sentences = head.pop("sentences", None) if isinstance(head, dict) else None
         if not isinstance(sentences, list):
             raise UserError("the key 'sentences' with a list of sentences is missing", where=f"{name}:1")
@@ -129,7 +131,7 @@ def _head(head: object, name: str) -> tuple[tuple[str, ...], dict[str, str]]:
     where = f"{name}:{line_of(classes, 1)}"
     if not isinstance(classes, list) or not all(isinstance(item, str) and item.strip() for item in classes):
         raise UserError("classes must be a list of names", where=where, found=classes)
-    if len(classes) < 2 or len(set(classes)) != len(classes):
+    if len(classes) < 2 or first_repeated(classes):
         raise UserError("classes must be two or more different names", where=where, found=[*map(str, classes)])
     for key, value in head.items():
         if key != "classes" and not isinstance(value, str):
@@ -153,7 +155,8 @@ class _Reader:
             raise self.error("a sentence must be a marked text or a mapping", entry)
         for key in entry:
             if key not in SENTENCE_KEYS:
-                raise self.error(f"unknown key {key!r}", key, remedy=suggest(key, SENTENCE_KEYS))
+                remedy = suggest(key, SENTENCE_KEYS) if key.isidentifier() else _QUOTE
+                raise self.error(f"unknown key {key!r}", key, remedy=remedy)
         number = self.integer(entry.get("id", ordinal), "id", 2**31 - 1)
         note = entry.get("note", "")
         if not isinstance(note, str):
@@ -176,6 +179,8 @@ class _Reader:
     def words(self, value: object) -> tuple[str, ...]:
         if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
             raise self.error("words must be a list of words", value)
+        for word in value:
+            self.written(word, "a word")
         if not any(word.strip() for word in value):
             raise self.error("the sentence is empty", value)
         if len(value) > MAX_WORDS:
@@ -194,21 +199,35 @@ class _Reader:
             for name, positions in self.table(classes, f"version {version}", self.classes).items():
                 if not isinstance(positions, dict):
                     raise self.error(f"{version} {name} must map positions to forms", positions)
-                labels[version, name] = {
-                    self.integer(position, "a position", len(words) - 1): self.label(label)
-                    for position, label in positions.items()
-                }
+                found: dict[int, Label] = {}
+                for position, label in positions.items():
+                    number = self.integer(position, "a position", len(words) - 1)
+                    if number in found:
+                        raise self.error(f"position {number} of {version} {name} is given twice", position)
+                    found[number] = self.label(label)
+                labels[version, name] = found
         return labels
 
     def table(self, value: object, what: str, keys: Sequence[str]) -> dict[str, object]:
         if not isinstance(value, dict):
             raise self.error(f"{what} must be a mapping with the keys {', '.join(keys)}", value)
-        for key in value:
-            if key not in keys:
+        names = {compare_key(key): key for key in keys}
+        found: dict[str, object] = {}
+        for key, item in value.items():
+            name = names.get(compare_key(key))
+            if name is None:
                 raise self.error(f"unknown key {key!r} in {what}", key, remedy=suggest(key, keys))
-        return {str(key): item for key, item in value.items()}
+            if name in found:
+                raise self.error(f"the key {key!r} is given twice in {what}", key)
+            found[name] = item
+        return found
+
+    def written(self, value: object, what: str) -> None:
+        if is_missing(value):
+            raise self.error(f"{what} is left out", value, remedy="Write it, or '' for a blank one.")
 
     def label(self, value: object) -> Label:
+        self.written(value, "the form of a label")
         if isinstance(value, str):
             return Label(form=str(value))
         if isinstance(value, dict) and list(value) == ["tag"] and isinstance(value["tag"], str) and value["tag"]:
@@ -269,13 +288,17 @@ def write_labelling(labelling: Labelling, path: Path) -> None:
     """Write a labelling as a ``.jsonl`` or ``.yaml`` file, whole or not at all.
 
     Raises:
-        UserError: the name has another ending, or the file cannot be written.
+        UserError: the name has another ending, a sentence would be refused when read, or the file cannot be written.
     """
     dump = {".jsonl": dump_labelling, ".yaml": dump_yaml, ".yml": dump_yaml}.get(path.suffix)
     if dump is None:
         where = str(path)
         raise UserError("a labelling is YAML or JSON lines", where=where, expected="a name ending in .yaml or .jsonl")
-    write_text(path, dump(labelling))
+    text = dump(labelling)
+    again = parse_labelling(text.encode("utf-8", "surrogatepass"), str(path))
+    if dump_labelling(again) != dump_labelling(labelling):
+        raise UserError("the labelling cannot be written so that it is read as it is", where=str(path))
+    write_text(path, text)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -13,8 +13,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from geco_ray.errors import UserError
+from geco_ray.files.text import compare_key
 from geco_ray.geco.data.sources import GECO_TASKS, SHA256, SPLITS, find_files, user_tasks, verify
-from geco_ray.geco.rows import LABELS, POLICY, Row, check_labels, parse_rows, read_bytes, read_rows
+from geco_ray.geco.rows import LABELS, POLICY, Row, check_labels, parse_rows, read_bytes, read_rows, respelled
 from geco_ray.seeds import numpy_stream
 
 __all__ = [
@@ -113,6 +114,7 @@ def load_task(name: str, data_dir: Path | None = None) -> Task:
         rows = parse_rows(data, str(path), labels=labels, keep_mismatched=pinned)
         parts[split] = tuple(_mended(row, name, split, repairs) for row in rows)
     names = labels or _common_labels(parts, files)
+    parts["test"] = tuple(respelled(parts["test"], names))
     _check_split(parts, files)
     fingerprint = combine_fingerprint(name, hashes)
     return Task(name, names, parts["train"], parts["test"], fingerprint, tuple(repairs))
@@ -168,7 +170,7 @@ def _mended(row: Row, name: str, split: str, repairs: list[Repair]) -> Row:
 
 def _common_labels(parts: Mapping[str, Sequence[Row]], files: Mapping[str, Path]) -> tuple[str, ...]:
     names = {split: check_labels(rows, None, str(files[split])) for split, rows in parts.items()}
-    if names["train"] != names["test"]:
+    if [*map(compare_key, names["train"])] != [*map(compare_key, names["test"])]:
         raise UserError(
             "train and test have different classes",
             where=str(files["test"]),
