@@ -1,9 +1,11 @@
-"""The one place that decides where tensors live and how many threads torch takes."""
+"""The one place that decides where tensors live, how many threads torch takes and how many CPUs there are."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from geco_ray.errors import ResourceError, UserError
@@ -58,3 +60,42 @@ def limit_threads(threads: int) -> None:
 
     torch.set_num_threads(count)
     threadpoolctl.threadpool_limits(count, user_api="blas")  # NumPy's is loaded by now and read no variable
+
+
+def usable_cpus(groups: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> int:
+    """How many CPUs this process may use: those of its affinity, cut to the quota of its control groups; at least 1.
+
+    Slurm, ``taskset`` and cpusets set the affinity, containers the quota (of its group and of every group around it,
+    versions 1 and 2); a quota of 2.5 CPUs counts as 2.
+
+    Args:
+        groups: the file in which the kernel lists the control groups of this process.
+        root: where the control groups are mounted.
+    """
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min([count, *map(int, _quotas(groups, root))]))
+
+
+def _quotas(groups: Path, root: Path) -> Iterator[float]:
+    for line in _read(groups).splitlines():
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        own = PurePosixPath(path.lstrip("/"))
+        for inner in (own, *own.parents):  # in a container without a namespace of its own, only the last is there
+            if not controllers:
+                words = _read(root / inner / "cpu.max").split()
+            elif "cpu" in controllers.split(","):
+                folder = next((root / name for name in (controllers, "cpu") if (root / name).is_dir()), root)
+                words = [*_read(folder / inner / "cpu.cfs_quota_us").split()]
+                words += _read(folder / inner / "cpu.cfs_period_us").split()
+            else:
+                break
+            if len(words) == 2 and all(map(str.isdigit, words)) and int(words[1]):  # else "max", or -1: no limit
+                yield int(words[0]) / int(words[1])
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""

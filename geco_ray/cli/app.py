@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from geco_ray import __version__
 from geco_ray.cells import Cell
 from geco_ray.cli import check as cli_folder
 from geco_ray.cli import cluster as cluster_check
 from geco_ray.cli import data as cli_data
+from geco_ray.cli.analysis_package import claim_analysis
 from geco_ray.cli.check import grid_command
+from geco_ray.cli.output import PlainConsole, labelled, prepare_streams
 from geco_ray.errors import GecoRayError, UserError, unknown_name
 from geco_ray.ledger import Ledger
 from geco_ray.plan.config import Grid, RunSettings, load_grid
@@ -39,8 +39,8 @@ app = typer.Typer(
 app.add_typer(cli_data.app, name="data")
 app.command(name="cluster-check")(cluster_check.command)
 app.command(name="check")(cli_folder.check)
-out = Console()
-err = Console(stderr=True)
+out = PlainConsole()
+err = PlainConsole(stderr=True)
 _WRONG_WORDS: type[Any] = typer.BadParameter.__mro__[2]  # ClickException, whichever copy of click this typer uses
 
 Name = Annotated[str, typer.Argument(help="A grid: demo, geco, cfe, full, or the path of a YAML file.")]
@@ -131,10 +131,7 @@ def _finish(grid: Grid, cells: list[Cell], plan: Plan, ledger: Ledger, as_json: 
         out.print_json(json.dumps({"grid": grid.name, "stages": rows, "report": str(folder)}))
     if plan.left:
         err.print(
-            escape(
-                f"{plan.left} of {plan.total} cells are not done. `{see}` says which and why; running again does them."
-            ),
-            highlight=False,
+            f"{plan.left} of {plan.total} cells are not done. `{see}` says which and why; running again does them.",
             soft_wrap=True,
         )
         raise typer.Exit(1)
@@ -193,10 +190,10 @@ def status(
 
     out.print(plan_table(rows, always_why=True))
     for title, error in failures.items():
-        out.print(f"[red]failed[/red] {escape(f'{title}: {error}')}", highlight=False, soft_wrap=True)
+        out.print(labelled("failed", "red", f"{title}: {error}"), soft_wrap=True)
     if holder:
-        out.print(f"running: process {holder[1]} on {escape(holder[0])} holds the lease", highlight=False)
-    out.print(f"{plan.left:,} of {plan.total:,} cells left", highlight=False)
+        out.print(f"running: process {holder[1]} on {holder[0]} holds the lease")
+    out.print(f"{plan.left:,} of {plan.total:,} cells left")
 
 
 @app.command()
@@ -229,8 +226,8 @@ def list_names(
             out.print_json(json.dumps(found))
         else:
             for line in component_lines(found):
-                out.print(escape(line), highlight=False, soft_wrap=True)
-            out.print("In a grid: NAME, or {name: NAME, OPTION: VALUE}; see docs/grids.md.", highlight=False)
+                out.print(line, soft_wrap=True)
+            out.print("In a grid: NAME, or {name: NAME, OPTION: VALUE}; see docs/grids.md.")
         return
     names = known_names(kind, data_dir)
     if as_json:
@@ -255,6 +252,7 @@ def doctor(root: Root = "runs", data_dir: DataDir = None, as_json: Json = False)
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Entry point of ``geco-ray``; a first word that is no verb is taken for a grid: ``geco-ray demo``."""
+    prepare_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     verbs = {
         command.name or (command.callback.__name__ if command.callback else "") for command in app.registered_commands
@@ -264,6 +262,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         out.print(__version__)
         sys.exit(0)
     try:
+        claim_analysis()
         if words and not words[0].startswith("-") and words[0] not in verbs:
             _check_first_word(words[0], verbs)
             words.insert(0, "run")
@@ -292,8 +291,8 @@ def _check_first_word(word: str, verbs: set[str]) -> None:
 
 
 def _end(message: str, code: int) -> NoReturn:
-    label = "" if code > 128 else "[red]error:[/red] "  # whoever stops a run knows that it is no error
-    err.print(f"{label}{escape(message)}", highlight=False, soft_wrap=True)
+    # Whoever stops a run knows that it is no error.
+    err.print(message if code > 128 else labelled("error:", "red", message), soft_wrap=True)
     if code > 128:  # Ray's threads, stopped half-way, can crash Python's own shutdown and so change the exit code
         sys.stdout.flush()
         sys.stderr.flush()

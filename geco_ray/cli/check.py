@@ -11,8 +11,8 @@ from typing import Annotated, TypeVar
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
+from geco_ray.cli.output import PlainConsole
 from geco_ray.errors import UserError
 from geco_ray.ledger import DamagedCell, Ledger
 from geco_ray.ledger.storage import LocalStorage
@@ -88,7 +88,7 @@ def _cells(count: int) -> str:
 
 
 def _say(console: Console, text: str) -> None:
-    console.print(escape(text), highlight=False, soft_wrap=True)
+    console.print(text, soft_wrap=True)
 
 
 def check(
@@ -99,7 +99,7 @@ def check(
     """Read every file of a run folder and compare it with its checksum."""
     from geco_ray.runtime.lease import lease
 
-    ledger, out = Ledger(root), Console()
+    ledger, out = Ledger(root), PlainConsole()
     require_folder(ledger)
     with lease(ledger.storage) if repair else contextlib.nullcontext():
         whole, wrong = scan_folder(ledger)

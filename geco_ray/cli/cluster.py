@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
+from geco_ray.cli.output import PlainConsole, labelled
 from geco_ray.errors import UserError, suggest
 from geco_ray.files.yaml_lines import KeyPath as Keys
 from geco_ray.files.yaml_lines import Strictness, decode_text, read_yaml
@@ -279,13 +278,13 @@ def command(
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in found], ensure_ascii=False, indent=2))
     else:
-        console = Console()
+        console = PlainConsole()
         for finding in found:
             place = f"{file.name}:{finding.line}" if finding.line else file.name
             text = f"{place} {finding.key}: {finding.what}. {finding.remedy}".rstrip(" .")
             text += "" if text.endswith("?") else "."
             colour = "red" if finding.level == "error" else "yellow"
-            console.print(f"[{colour}]{finding.level}[/{colour}] {escape(text)}", highlight=False, soft_wrap=True)
-        console.print(f"{errors} errors, {len(found) - errors} hints in {escape(file.name)}", highlight=False)
+            console.print(labelled(finding.level, colour, text), soft_wrap=True)
+        console.print(f"{errors} errors, {len(found) - errors} hints in {file.name}")
     if errors:
         raise typer.Exit(2)

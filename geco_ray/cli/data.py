@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
+from geco_ray.cli.output import PlainConsole
 from geco_ray.errors import UserError, unknown_name
 
 app = typer.Typer(no_args_is_help=True, help="Get, audit and build data sets.")
@@ -31,8 +31,8 @@ _WIDE = 240  # a pipe has no width; at rich's 80 columns the tables would be cut
 
 
 def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=_WIDE)
+    console = PlainConsole()
+    return console if console.is_terminal else PlainConsole(width=_WIDE)
 
 
 def _print_json(value: object) -> None:
@@ -148,7 +148,7 @@ def bias(
     console = _console()
     console.print(rich_table(bias_table(found)))
     if figure is not None:
-        console.print(f"The figure is at {escape(str(figure))}.", highlight=False, soft_wrap=True)
+        console.print(f"The figure is at {figure}.", soft_wrap=True)
 
 
 def _draw_bias(table: Any, path: Path) -> None:
@@ -181,7 +181,7 @@ def correlations(
     else:
         console = _console()
         console.print(rich_table(printed(found, "Words that go with the label")))
-        console.print(f"\n{_LEGEND}", highlight=False)
+        console.print(f"\n{_LEGEND}")
 
 
 @app.command()

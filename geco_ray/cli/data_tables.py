@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from geco_ray.errors import UserError, unknown_name
+from geco_ray.files.visible import visible
 from geco_ray.table import Cell, PrintedTable, cell
 
 
@@ -48,7 +49,7 @@ def show_table(console: Console, table: PrintedTable) -> None:
 
 def _keeps_words(shown: Table, table: PrintedTable, width: int) -> bool:
     """Whether every word of the header and the cells stands whole in the table at this width."""
-    page = Console(width=width, file=io.StringIO())
+    page = Console(width=width, file=io.StringIO(), markup=False, emoji=False)
     with page.capture() as captured:
         page.print(shown)
     printed = set(re.split(r"[\s│┃]+", captured.get()))
@@ -63,7 +64,7 @@ def plain_table(table: PrintedTable) -> dict[str, object]:
 
 
 def _text(content: Cell) -> Text:
-    return Text.assemble(*((span.text, "bold") if span.marked else span.text for span in content))
+    return Text.assemble(*((visible(span.text), "bold" if span.marked else "") for span in content))
 
 
 def bias_table(table: pa.Table) -> PrintedTable:

@@ -8,6 +8,7 @@ import platform
 import shutil
 from pathlib import Path
 
+from geco_ray.device import usable_cpus
 from geco_ray.errors import UserError
 
 _PACKAGES = ("ray", "torch", "transformers", "captum", "lime", "scikit-learn", "pandas", "pyarrow", "numpy", "highspy")
@@ -15,7 +16,7 @@ _PACKAGES = ("ray", "torch", "transformers", "captum", "lime", "scikit-learn", "
 
 def health(root: str = "runs", data_dir: Path | None = None) -> dict[str, str]:
     """What is installed, which encoders and data are where, and whether results can be kept. Creates nothing."""
-    facts = {"python": platform.python_version(), "cpus": str(os.cpu_count())}
+    facts = {"python": platform.python_version(), "cpus": _cpus()}
     for package in ("geco-ray", *_PACKAGES):
         try:
             facts[package] = importlib.metadata.version(package)
@@ -25,6 +26,11 @@ def health(root: str = "runs", data_dir: Path | None = None) -> dict[str, str]:
     facts["demo encoder"] = _demo_encoder()
     facts["bert-base-uncased"] = _hub_encoder("bert-base-uncased")
     return facts | _data(data_dir) | {"run folder": _run_folder(root)}
+
+
+def _cpus() -> str:
+    usable, there = usable_cpus(), os.cpu_count() or 1
+    return str(usable) if usable == there else f"{usable} of {there} may be used by this process"
 
 
 def _gpu() -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from geco_ray.errors import UserError, suggest
+from geco_ray.files.home import expand_home
 
 if TYPE_CHECKING:
     from transformers import BertModel
@@ -77,8 +78,8 @@ def resolve_encoder(name: str) -> EncoderSource:
                 f"encoder {name!r} has no pinned commit", found=revision, expected="name@ and 40 hex digits"
             )
         return _hub_source(name, repository, revision)
-    if Path(name).expanduser().is_dir():
-        return _folder_source(name, Path(name).expanduser().resolve())
+    if (folder := expand_home(name, "encoder")).is_dir():
+        return _folder_source(name, folder.resolve())
     if os.sep in name and name.startswith((".", "~", os.sep)):
         raise UserError(f"encoder folder {name!r} does not exist", remedy=f"{LOCAL_HINT}, or {DEMO_HINT}.")
     raise UserError(

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from geco_ray.errors import StorageError, UserError
+from geco_ray.files.home import expand_home
 
 if TYPE_CHECKING:
     from pyarrow import fs
@@ -61,7 +62,7 @@ class LocalStorage:
     """A folder on a local or shared file system."""
 
     def __init__(self, root: Path) -> None:
-        self.folder = root.expanduser().absolute()
+        self.folder = expand_home(root, "--root").absolute()
         self.root = str(self.folder)
 
     def write(self, path: str, data: bytes) -> None:

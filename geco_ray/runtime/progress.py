@@ -6,8 +6,8 @@ import time
 from types import TracebackType
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from geco_ray.experiments.base import Outcome
 
@@ -74,8 +74,8 @@ class RunProgress:
         self.done += 1
         if outcome.error is not None:
             self.failed += 1
-            line = escape(f"{outcome.title}: {outcome.error}")
-            self._console.print(f"[red]failed[/red] {line}", highlight=False, soft_wrap=True)
+            line = Text.assemble(("failed", "red"), f" {outcome.title}: {outcome.error}")
+            self._console.print(line, soft_wrap=True)
         if self._bar is not None and self._task is not None:
             self._bar.advance(self._task)
         elif not self._quiet and time.monotonic() - self._last_line > _SECONDS_BETWEEN_LINES:

@@ -7,17 +7,22 @@ import logging
 import os
 import shutil
 import signal
+import socket
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from geco_ray.device import usable_cpus
 from geco_ray.errors import ResourceError
 from geco_ray.ledger.storage import lock_file
 from geco_ray.plan.config import RunSettings
 
-_CONNECT_SECONDS = 60
+_CONNECT_SECONDS = 20
+_PROBE_SECONDS = 5
+_LONGEST_SOCKET = 103 if sys.platform == "darwin" else 107  # bytes of a socket's path
 _MARKER = "geco_ray.lock"
 _held: dict[Path, int] = {}  # folders of this process and the handles that lock their markers
 _QUIET = {
@@ -49,12 +54,15 @@ def ray_session(settings: RunSettings) -> Iterator[dict[str, float]]:
         os.environ.setdefault(name, value)
     address = settings.address or os.environ.get("RAY_ADDRESS")
     local = address in (None, "", "local")
-    if not local and (Path.home() / ".ray" / "auth_token").is_file():
+    if not local and Path(os.path.expanduser("~"), ".ray", "auth_token").is_file():  # noqa: PTH111 (may have no home)
         os.environ.setdefault("RAY_AUTH_MODE", "token")
     import ray
 
     logging.getLogger("ray").setLevel(logging.CRITICAL)
     folder = temporary_folder() if local else None
+    homeless = os.path.expanduser("~") == "~"  # noqa: PTH111
+    if homeless:  # Ray asks for a home folder, which this user does not have
+        os.environ["HOME"] = str(folder or tempfile.gettempdir())
     on_sigterm = signal.getsignal(signal.SIGTERM)
     try:
         try:
@@ -62,7 +70,7 @@ def ray_session(settings: RunSettings) -> Iterator[dict[str, float]]:
                 _silence_raylet()
                 _start_local(settings, str(folder))
             else:
-                _connect(str(address))
+                _connect(str(address), "--address" if settings.address else "RAY_ADDRESS")
         except SystemExit:  # Ray's own answer to SIGTERM, which stands in for ours while it starts
             if callable(on_sigterm):
                 on_sigterm(signal.SIGTERM, None)
@@ -72,6 +80,8 @@ def ray_session(settings: RunSettings) -> Iterator[dict[str, float]]:
         yield {name: float(value) for name, value in ray.cluster_resources().items()}
     finally:
         ray.shutdown()
+        if homeless:
+            del os.environ["HOME"]
         if folder is not None:
             remove_folder(folder)
 
@@ -82,17 +92,30 @@ def temporary_folder() -> Path:
     A folder of ours holds a marker that its process keeps locked; one whose lock is free has lost its process. Ray puts
     sockets below the folder, and the path of a socket has at most 107 bytes.
     """
-    base = Path(tempfile.gettempdir())
-    base = base if len(str(base)) < 30 else Path("/tmp")
     prefix = f"geco-ray-{os.getuid() if hasattr(os, 'getuid') else 0}-"
+    chosen = Path(tempfile.gettempdir())
+    base = chosen if _socket_length(chosen / f"{prefix}12345678") <= _LONGEST_SOCKET else Path("/tmp")
     for left in base.glob(f"{prefix}*"):
         if _is_left_behind(left / _MARKER):
             remove_folder(left)
-    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=base))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=base))
+    except OSError as error:
+        long = f"{chosen} is too long for Ray's sockets, and " if base != chosen else ""
+        raise ResourceError(
+            f"there is no temporary folder for Ray: {long}{base} cannot be written ({error.strerror}). "
+            "Set TMPDIR to a short path of a folder of yours."
+        ) from None
     handle = os.open(folder / _MARKER, os.O_CREAT | os.O_RDWR, 0o600)
     lock_file(handle, wait=False)
     _held[folder] = handle
     return folder
+
+
+def _socket_length(folder: Path) -> int:
+    """Bytes of the longest path of a socket that Ray makes below ``folder``."""
+    session = f"session_2000-01-01_00-00-00_123456_{os.getpid()}"
+    return len(os.fsencode(folder / session / "sockets" / "plasma_store"))
 
 
 def _is_left_behind(marker: Path) -> bool:
@@ -128,7 +151,7 @@ def _uses(process: Path, folder: Path) -> bool:
 def _start_local(settings: RunSettings, folder: str) -> None:
     import ray
 
-    options: dict[str, Any] = {"num_cpus": settings.cpus or os.cpu_count() or 1}
+    options: dict[str, Any] = {"num_cpus": settings.cpus or usable_cpus()}
     if settings.gpus is not None:
         options["num_gpus"] = settings.gpus
     ray.init(
@@ -153,7 +176,7 @@ def _silence_raylet() -> None:
         worker.print_to_stdstream = lambda *data, **options: None
 
 
-def _connect(address: str) -> None:
+def _connect(address: str, given_by: str) -> None:
     """Connect with a limit on the wait, which ``ray.init`` itself does not have."""
     import ray
 
@@ -165,12 +188,30 @@ def _connect(address: str) -> None:
         except BaseException as error:
             failure.append(error)
 
-    thread = threading.Thread(target=connect, daemon=True)
-    thread.start()
-    thread.join(_CONNECT_SECONDS)
-    if thread.is_alive() or failure:
-        reason = f"{failure[0]}" if failure else f"no answer within {_CONNECT_SECONDS} s"
+    reason = _unreachable(address)
+    if reason is None:
+        thread = threading.Thread(target=connect, daemon=True)
+        thread.start()
+        thread.join(_CONNECT_SECONDS)
+        if thread.is_alive() or failure:
+            reason = f"{failure[0]}" if failure else f"no answer within {_CONNECT_SECONDS} s"
+    if reason is not None:
+        remedy = "Check --address" if given_by != "RAY_ADDRESS" else "Unset the variable RAY_ADDRESS, or correct it"
         raise ResourceError(
-            f"cannot connect to the Ray cluster at {address!r} ({reason}). Check --address, and that this "
-            "machine holds the cluster's ~/.ray/auth_token."
+            f"cannot connect to the Ray cluster at {address!r}, given by {given_by} ({reason}). {remedy}, and see "
+            "that this machine holds the cluster's ~/.ray/auth_token."
         )
+
+
+def _unreachable(address: str) -> str | None:
+    """Why nothing can be listening at HOST:PORT, or None; Ray itself would wait for a minute."""
+    host, separator, port = address.rpartition("://")[2].rpartition(":")
+    if not separator:  # such as "auto"
+        return None
+    if not (port.isascii() and port.isdigit()):
+        return "an address is HOST:PORT"
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS).close()
+    except (OSError, OverflowError, UnicodeError) as error:
+        return f"{getattr(error, 'strerror', None) or error}".lower()
+    return None
