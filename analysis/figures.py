@@ -1,22 +1,34 @@
 """The figures: mass accuracy by method and model, robustness against distance, robustness by change family.
 
-They are drawn with matplotlib's object interface on the Agg canvas (no pyplot, so no global state), from the numbers
-of the tables alone. The same numbers give the same bytes, PNG and SVG: no dates, fixed metadata, fixed hash salt.
+Text of users is drawn as it stands: no formulas, no names that a legend leaves out, no control characters; a figure
+whose font lacks letters says so. Figures are drawn with matplotlib's object interface on the Agg canvas (no pyplot, so
+no global state), from the numbers of the tables alone. The same numbers give the same bytes, PNG and SVG: no dates,
+fixed metadata, fixed hash salt.
 """
 
 from __future__ import annotations
 
 import io
+import re
 import textwrap
+import unicodedata
+import warnings
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.legend import Legend
+from matplotlib.text import Text
+from matplotlib.ticker import FixedFormatter
+
+from geco_ray.files.visible import visible
 
 INK, GREY, FAINT, BAND = "#222222", "#5F5F5F", "#D9D9D9", "#F5F5F5"
 _STYLE: Any = {
@@ -40,7 +52,9 @@ _STYLE: Any = {
     "svg.hashsalt": "geco_ray",
     "path.simplify": True,
     "text.usetex": False,
+    "text.parse_math": False,  # a name with a dollar sign is no formula
 }
+_LACKS = r"Glyph \d+ .*missing from font"  # matplotlib's warning
 WIDTH = 10.0
 DPI = 150
 
@@ -55,25 +69,71 @@ class Picture:
     svg: bytes
 
 
+_notes: ContextVar[tuple[str, ...]] = ContextVar("notes", default=())  # sentences that a figure says about itself
+
+
+class PlainFigure(Figure):
+    """A figure whose legend shows every label; matplotlib's leaves out those that begin with an underscore."""
+
+    def legend(self, *arguments: Any, handles: Sequence[Artist] = (), **options: Any) -> Legend:  # type: ignore[override]
+        """As matplotlib's, with the handles' own labels."""
+        legend = super().legend(*arguments, handles=handles, labels=["-"] * len(handles), **options)
+        for text, handle in zip(legend.get_texts(), handles, strict=True):
+            text.set_text(str(handle.get_label()))
+        return legend
+
+
 def render(name: str, alt: str, draw: Callable[[], Figure]) -> Picture:
     """Draw and encode a figure under the house style, whatever style the caller's process has set."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE)
-        figure = draw()
-        png, svg = io.BytesIO(), io.BytesIO()
-        FigureCanvasAgg(figure)  # attaches itself
-        figure.savefig(png, format="png", metadata={"Software": None})
-        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "geco_ray", "Title": alt})
+        png, notes, figure = _encode(draw)
+        if notes:
+            token = _notes.set(notes)
+            png, _, figure = _encode(draw)
+            _notes.reset(token)
+        alt, svg = visible(" ".join([alt, *notes])), io.BytesIO()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=_LACKS)
+            figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "geco_ray", "Title": alt})
     text = "\n".join(line.rstrip() for line in svg.getvalue().decode().splitlines()) + "\n"
-    return Picture(name, alt, png.getvalue(), text.encode())
+    return Picture(name, alt, png, text.encode())
+
+
+def _encode(draw: Callable[[], Figure]) -> tuple[bytes, tuple[str, ...], Figure]:
+    """The PNG of a figure, what is to be said about its letters, and the figure."""
+    figure = draw()
+    _show_control_characters(figure)
+    FigureCanvasAgg(figure)  # attaches itself
+    png = io.BytesIO()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        figure.savefig(png, format="png", metadata={"Software": None})
+    texts = "".join(text.get_text() for text in figure.findobj(Text))
+    notes = []
+    if any(re.match(_LACKS, str(warning.message)) for warning in caught):
+        notes.append("The font of this figure lacks some letters of the names and shows boxes; the tables have them.")
+    if any(unicodedata.bidirectional(ch) in ("R", "AL") for ch in texts):
+        notes.append("Right-to-left names are drawn from left to right; the tables have them as they are read.")
+    return png.getvalue(), tuple(notes), figure
+
+
+def _show_control_characters(figure: Figure) -> None:
+    for text in figure.findobj(Text):
+        text.set_text(visible(text.get_text()))
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            formatter = axis.get_major_formatter()
+            if isinstance(formatter, FixedFormatter):
+                formatter.seq = [visible(str(label)) for label in formatter.seq]
 
 
 def grid_of_panels(count: int, height: float, extra: float, sharey: bool = True) -> tuple[Figure, list[Axes]]:
     """A figure of README width with ``count`` panels, two per row, and ``extra`` inches for heading and legend."""
     columns = 1 if count <= 1 else 2
     rows = max(1, -(-count // columns))
-    figure = Figure(figsize=(WIDTH, rows * height + extra), dpi=DPI)
+    figure = PlainFigure(figsize=(WIDTH, rows * height + extra), dpi=DPI)
     grid = figure.subplots(rows, columns, squeeze=False, sharex=False, sharey="row" if sharey else False)
     panels = [axes for line in grid for axes in line]
     for unused in panels[max(count, 1) :]:
@@ -84,7 +144,8 @@ def grid_of_panels(count: int, height: float, extra: float, sharey: bool = True)
 def heading(figure: Figure, title: str, subtitle: str) -> None:
     """Title and explanation, left-aligned above the panels."""
     height = figure.get_figheight()
-    wrapped = [piece for line in subtitle.splitlines() for piece in textwrap.wrap(line, 128)]
+    parts = [*subtitle.splitlines(), *_notes.get()]
+    wrapped = [piece for line in parts for piece in textwrap.wrap(line, 128)]
     lines = len(wrapped)
     top = 1 - (0.42 + 0.19 * lines) / height
     figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0.0, 0.0, 1.0, top), w_pad=0.08, h_pad=0.06, wspace=0.03))

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 
 import pandas as pd
 
 from analysis.views import View
+from geco_ray.files.visible import visible
+
+_MARKS = re.compile(r"[\\`*<|~]|(?<!\w)_|_(?!\w)|(?<=\])\(|&(?=#?\w+;)")
+_ENTITIES = {"<": "&lt;", "&": "&amp;"}
 
 
 def sections(views: Sequence[View]) -> list[tuple[list[View], list[str]]]:
@@ -27,7 +32,7 @@ def to_markdown(view: View) -> str:
     lines = [f"### {_cell(view.title)}", "", "| " + " | ".join(map(_cell, view.header)) + " |"]
     lines.append("|" + "|".join(":--" if not position else "--:" for position in range(len(view.header))) + "|")
     lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in view.rows]
-    lines += ["", f"<sub>{html.escape(_cell(view.setup), quote=False)}</sub>"] if view.setup else []
+    lines += ["", _small(view.setup)] if view.setup else []
     lines += [text for finding in view.findings for text in ("", _cell(finding))]
     return "\n".join(lines) + "\n"
 
@@ -53,9 +58,16 @@ def markdown_page(heading: str, views: Sequence[View]) -> str:
     """All views under one heading, each benchmark's followed by its notes."""
     lines = [f"## {_cell(heading)}\n"]
     for part, notes in sections(views):
-        lines += [*map(to_markdown, part), *(f"<sub>{html.escape(note, quote=False)}</sub>\n" for note in notes)]
+        lines += [*map(to_markdown, part), *(f"{_small(note)}\n" for note in notes)]
     return "\n".join(lines)
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    """``text`` on one line, so that Markdown shows every sign of it; an underscore within a word is none."""
+    return _MARKS.sub(
+        lambda found: _ENTITIES.get(found.group(), f"\\{found.group()}"), visible(text).replace("\n", " ")
+    )
+
+
+def _small(text: str) -> str:
+    return f"<sub>{_cell(text).replace('>', '&gt;')}</sub>"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-# Control characters but tab and line feed, line separators, signs that turn a line's direction, halves of pairs.
-_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Control characters but tab and line feed, line separators, signs that turn a line's direction, what is no character.
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 
 def visible(text: str) -> str:
