@@ -130,10 +130,9 @@ class Tree:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             when = "call"
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            for child in node.body:
-                yield from self._imports(module, child, "typing")
-            for child in node.orelse:
-                yield from self._imports(module, child, when)
+            for branch, then in ((node.body, "typing"), (node.orelse, when)):
+                for statement in branch:
+                    yield from self._imports(module, statement, then)
             return
         for child in ast.iter_child_nodes(node):
             yield from self._imports(module, child, when)
@@ -284,6 +283,14 @@ def test_folders_can_be_taken_in_at_a_glance() -> None:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_the_median_file_is_short(package: str) -> None:
     assert median_lines(TREE, package) <= MEDIAN_LINES
+
+
+def test_a_child_that_imports_something_heavy_is_told(assert_imports_nothing: Callable[..., str]) -> None:
+    assert assert_imports_nothing("import sys; print(sys.argv[1])", ["decimal"], "word") == "word"
+    with pytest.raises(AssertionError, match="decimal"):
+        assert_imports_nothing("import decimal", ["decimal", "torch"])
+    with pytest.raises(AssertionError, match="mistake"):
+        assert_imports_nothing("raise ValueError('a mistake')", [])
 
 
 # Each rule, seen to fail on a small tree.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 from pathlib import Path
@@ -228,27 +227,18 @@ def test_the_examples_of_the_docs_build(tmp_path: Path, monkeypatch: pytest.Monk
 # ---- against the release
 
 
-def real_data() -> Path:
-    named = os.environ.get("GECO_RAY_DATA")
-    root = Path(named) if named else Path(__file__).resolve().parents[2].parent / "shared" / "data"
-    if not (root / "geco" / "labelling.json").is_file():
-        pytest.skip("the GECO files are neither in $GECO_RAY_DATA nor in ../shared/data")
-    return root
+@pytest.fixture(scope="module")
+def geco(data_dir: Path) -> Labelling:
+    return convert_geco(data_dir / "geco" / "labelling.json")
 
 
 @pytest.fixture(scope="module")
-def geco() -> Labelling:
-    return convert_geco(real_data() / "geco" / "labelling.json")
-
-
-@pytest.fixture(scope="module")
-def released() -> dict[str, Task]:
-    root = real_data()
+def released(data_dir: Path) -> dict[str, Task]:
     names = [f"{kind}_gender_{version}" for kind in ("binary", "non_binary") for version in ("all", "subj")]
-    return {name: load_task(name, root) for name in names}
+    return {name: load_task(name, data_dir) for name in names}
 
 
-def test_the_mask_rule_gives_every_released_mask_but_two(released: dict[str, Task]) -> None:
+def test_the_mask_rule_gives_every_released_mask_but_two(released: dict[str, Task], data_dir: Path) -> None:
     wrong = {name: mask_mismatches((*task.train, *task.test)) for name, task in released.items()}
     assert wrong == {
         "binary_gender_all": set(),
@@ -256,7 +246,7 @@ def test_the_mask_rule_gives_every_released_mask_but_two(released: dict[str, Tas
         "non_binary_gender_all": {988, 1534},
         "non_binary_gender_subj": {1534},  # 988 is right once the blank word is inserted
     }
-    folder = real_data() / "geco" / "non_binary_gender_subj"
+    folder = data_dir / "geco" / "non_binary_gender_subj"
     raw = [
         row
         for split in ("train", "test")
@@ -293,12 +283,12 @@ def test_how_far_the_neutral_rules_reach_the_released_neutral_rows(geco: Labelli
     assert found["subj"].turned_share == pytest.approx(0.8443, abs=5e-5)
 
 
-def test_released_rows_are_written_back_byte_for_byte(released: dict[str, Task]) -> None:
+def test_released_rows_are_written_back_byte_for_byte(released: dict[str, Task], data_dir: Path) -> None:
     for name in ("binary_gender_all", "non_binary_gender_all"):
         task = released[name]
         for split, rows in (("train", task.train), ("test", task.test)):
             written = dump_rows(rows).encode()
-            assert written.rstrip() == (real_data() / "geco" / name / f"{split}.jsonl").read_bytes().rstrip()
+            assert written.rstrip() == (data_dir / "geco" / name / f"{split}.jsonl").read_bytes().rstrip()
 
 
 def test_built_rows_stand_in_the_order_of_the_release(geco: Labelling, released: dict[str, Task]) -> None:

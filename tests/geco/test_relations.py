@@ -25,8 +25,8 @@ def test_words_and_truth_are_compared_row_by_row() -> None:
     assert (found["truth_outside"], found["not_comparable"]) == ([2], [3])
 
 
-def test_the_release_has_the_known_relations(geco_data: Path) -> None:
-    found = {(r["task"], r["other"], r["split"]): r for r in relations_of_tasks(geco_data).to_pylist()}
+def test_the_release_has_the_known_relations(data_dir: Path) -> None:
+    found = {(r["task"], r["other"], r["split"]): r for r in relations_of_tasks(data_dir).to_pylist()}
     outside = {(key[0], index) for key, r in found.items() for index in r["truth_outside"]}
     assert outside == {("binary_gender_subj", 621), ("non_binary_gender_subj", 514)}
     same = {key: (r["same_words"], r["same_truth"]) for key, r in found.items()}
