@@ -47,8 +47,6 @@ KNOWN_CIRCLES: frozenset[tuple[str, ...]] = frozenset(
     {
         ("geco_ray.experiments.base", "geco_ray.experiments.cfe.work", "geco_ray.experiments.geco.work"),
         ("geco_ray.geco.attribution.base", "geco_ray.geco.gradients"),
-        ("geco_ray.geco.corpus.builder", "geco_ray.geco.corpus.demo", "geco_ray.geco.data.dataset"),
-        ("geco_ray.geco.data.remote", "geco_ray.geco.data.sources"),
         ("geco_ray.geco.paradigms.base", "geco_ray.geco.training"),
     }
 )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from geco_ray.geco.data.dataset import Row, Task
+from geco_ray.geco.rows import Row
+from geco_ray.geco.task import Task
 
 if TYPE_CHECKING:
     from geco_ray.geco.encoders import EncoderSource

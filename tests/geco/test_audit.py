@@ -213,6 +213,6 @@ def test_a_file_that_the_loader_refuses_is_refused_with_its_line(tmp_path: Path)
 
 
 def test_the_audit_needs_neither_torch_nor_scikit_learn(assert_imports_nothing: Callable[..., str]) -> None:
-    modules = ("audit.audit", "audit.bias", "audit.correlations", "audit.tables", "relations", "data.remote", "corpus")
+    modules = ("audit.audit", "audit.bias", "audit.correlations", "audit.tables", "data.sources", "corpus")
     code = "\n".join(f"import geco_ray.geco.{name}" for name in modules)
     assert_imports_nothing(code, ["torch", "ray", "transformers", "sklearn", "scipy", "matplotlib"])

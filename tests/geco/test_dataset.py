@@ -14,15 +14,12 @@ from hypothesis import strategies as st
 from geco_ray.errors import UserError
 from geco_ray.geco.data import sources
 from geco_ray.geco.data.dataset import (
-    LABELS,
-    POLICY,
     load_task,
-    read_rows,
     sample_sentences,
     task_fingerprint,
     task_names,
 )
-from geco_ray.geco.rows import parse_rows
+from geco_ray.geco.rows import LABELS, POLICY, parse_rows, read_rows
 
 GOOD = {
     "sentence": ["She", "opens", "the", "door", "."],

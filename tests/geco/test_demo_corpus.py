@@ -12,7 +12,9 @@ import pytest
 from geco_ray.errors import UserError
 from geco_ray.geco.corpus.builder import build_all, truth_mask
 from geco_ray.geco.corpus.demo import demo_labelling
-from geco_ray.geco.data.dataset import DEMO_TASKS, LABELS, Task, load_task, task_fingerprint
+from geco_ray.geco.data.dataset import DEMO_TASKS, load_task, task_fingerprint
+from geco_ray.geco.rows import LABELS
+from geco_ray.geco.task import Task
 
 GENDERED = re.compile(
     r"she|he|her|his|hers|him|(her|him)self|m(rs|r|s|iss)\.?|(step|grand|great-grand)?(mother|father|son|daughter)"
