@@ -46,8 +46,6 @@ FILE_LINES, FUNCTION_LINES, MEDIAN_LINES, FOLDER_MODULES, TOP_MODULES = 300, 40,
 KNOWN_CIRCLES: frozenset[tuple[str, ...]] = frozenset(
     {
         ("geco_ray.experiments.base", "geco_ray.experiments.cfe.work", "geco_ray.experiments.geco.work"),
-        ("geco_ray.geco.attribution.base", "geco_ray.geco.gradients"),
-        ("geco_ray.geco.paradigms.base", "geco_ray.geco.training"),
     }
 )
 LONG_FILES = {

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from geco_ray.errors import UserError
 from geco_ray.geco import metrics
-from geco_ray.geco.attribution.base import ATTRIBUTIONS, Question, Scores
+from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, Scores
 from geco_ray.geco.protocol import GecoProtocol, resolve_protocol
 from geco_ray.geco.tokens import IntArray, TaskTokens, equal_length_batches, pad_rows
 from geco_ray.geco.words import normalize_words, token_to_word
@@ -19,7 +19,7 @@ from geco_ray.registry import Options
 if TYPE_CHECKING:
     import torch
 
-    from geco_ray.geco.training import TrainedClassifier
+    from geco_ray.geco.trained import TrainedClassifier
 
 MEMORY_BYTES = {"cpu": 128 * 2**20, "cuda": 6 * 2**30}
 """What a forward and backward pass may take by default, per kind of device."""
@@ -59,7 +59,7 @@ SCORE_SCHEMA = pa.schema(
 
 
 class Explainer:
-    """A trained classifier on its device with a task's tokens; answers any number of questions about them.
+    """A trained classifier on its device with a task's tokens; explains any of its rows.
 
     Methods that need the same backward pass share it when they are asked about the same rows one after another.
 
@@ -85,7 +85,7 @@ class Explainer:
         self.module = trained.module.to(device).eval().requires_grad_(False)
         budget = memory_bytes or MEMORY_BYTES.get(device.type, MEMORY_BYTES["cpu"])
         self.token_budget = max(64, budget // self.module.bytes_per_token)
-        self._last: tuple[tuple[int, ...], int | None, Question, IntArray] | None = None
+        self._last: tuple[tuple[int, ...], int | None, AttributionInputs, IntArray] | None = None
 
     def explain(
         self,
@@ -102,9 +102,9 @@ class Explainer:
         """
         entry = ATTRIBUTIONS.get(method)
         parsed = options if isinstance(options, Options) else entry.parse_options(dict(options or {}))
-        question, predicted = self._question(tuple(rows), self.trained.seed if seed is None else seed)
-        scores = entry.target(question, parsed)
-        return _explanation_table(question, scores, predicted)
+        inputs, predicted = self._inputs(tuple(rows), self.trained.seed if seed is None else seed)
+        scores = entry.target(inputs, parsed)
+        return _explanation_table(inputs, scores, predicted)
 
     def predict(self, rows: Sequence[int]) -> IntArray:
         """The predicted class of each row.
@@ -125,7 +125,7 @@ class Explainer:
                 predicted[batch] = logits.argmax(1).cpu().numpy()
         return predicted
 
-    def _question(self, rows: tuple[int, ...], seed: int | None) -> tuple[Question, IntArray]:
+    def _inputs(self, rows: tuple[int, ...], seed: int | None) -> tuple[AttributionInputs, IntArray]:
         if self._last is not None and self._last[:2] == (rows, seed):
             return self._last[2:]
         test = self.tokens.task.test
@@ -136,7 +136,7 @@ class Explainer:
                 )
         predicted = self.predict(rows)
         true = np.array([test[row].target for row in rows], np.int64)
-        question = Question(
+        inputs = AttributionInputs(
             classifier=self.module,
             tokens=self.tokens,
             rows=rows,
@@ -146,8 +146,8 @@ class Explainer:
             token_budget=self.token_budget,
             stream=(self.tokens.task.name, self.trained.paradigm, self.trained.depends_on, seed),
         )
-        self._last = (rows, seed, question, predicted)
-        return question, predicted
+        self._last = (rows, seed, inputs, predicted)
+        return inputs, predicted
 
 
 def explain(
@@ -183,16 +183,16 @@ def score(explanations: pa.Table, *, protocol: str = "corrected") -> pa.Table:
     return pa.table([columns[name] for name in SCORE_SCHEMA.names], schema=SCORE_SCHEMA)
 
 
-def _explanation_table(question: Question, scores: Scores, predicted: IntArray) -> pa.Table:
-    test = [question.tokens.task.test[row] for row in question.rows]
+def _explanation_table(inputs: AttributionInputs, scores: Scores, predicted: IntArray) -> pa.Table:
+    test = [inputs.tokens.task.test[row] for row in inputs.rows]
     if scores.unit == "token":
-        magnitude, signed = token_to_word(scores.values, question.sentences)
+        magnitude, signed = token_to_word(scores.values, inputs.sentences)
     else:
         magnitude, signed = normalize_words(scores.values), [np.asarray(value, np.float64) for value in scores.values]
     gap = scores.completeness_gap
     target = [row.target for row in test]
     columns = {
-        "row": question.rows,
+        "row": inputs.rows,
         "sentence_idx": [row.sentence_idx for row in test],
         "target": target,
         "gender": [row.gender for row in test],
