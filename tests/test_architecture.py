@@ -53,7 +53,6 @@ LONG_FILES = {
     "geco_ray/cli/cluster.py": "one check after another; to be split",
     "geco_ray/cli/data.py": "all verbs on data; to be split",
     "geco_ray/cli/app.py": "all other verbs; to be split",
-    "geco_ray/geco/encoders.py": "where encoders come from, and what they are made of; to be split",
 }
 LONG_FUNCTIONS = {
     "geco_ray/runtime/actors.py:run_held": "one loop over what actors report; to be split",
@@ -61,8 +60,6 @@ LONG_FUNCTIONS = {
     "geco_ray/cfe/generation.py:generate": "to be split",
     "geco_ray/cfe/milp/proof.py:prove": "to be split",
     "geco_ray/cfe/milp/program.py:ball_program": "to be split",
-    "geco_ray/files/download.py:fetch": "to be split",
-    "geco_ray/geco/fitting.py:fit": "to be split",
     "geco_ray/geco/corpus/neutral.py:neutral_labels": "to be split",
     "geco_ray/geco/corpus/builder.py:build_task": "to be split",
 }

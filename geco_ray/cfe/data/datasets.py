@@ -17,6 +17,7 @@ from geco_ray.cfe.data.cards import BUILT_IN, Card, read_card
 from geco_ray.cfe.data.split import four_way_split
 from geco_ray.cfe.data.tabular import Table, check_table, file_sha256, read_table
 from geco_ray.errors import UserError, unknown_name
+from geco_ray.files.checksums import not_the_pinned_file
 from geco_ray.files.roots import cache_dir, data_roots
 
 if TYPE_CHECKING:
@@ -217,14 +218,8 @@ def _check_sha256(path: Path, card: Card) -> None:
         return
     found = file_sha256(path)
     if found != card.sha256:
-        source = f" and get it again from {card.url}" if card.url else ""
-        raise UserError(
-            "the file is not the one its card pins (SHA-256)",
-            where=str(path),
-            found=found,
-            expected=card.sha256,
-            remedy=f"Remove it{source}.",
-        )
+        then = f"and get it again from {card.url}" if card.url else "or write the SHA-256 of the new file into its card"
+        raise not_the_pinned_file(path, found=found, expected=card.sha256, then=then, kind=UserError)
 
 
 def _breast_cancer(card: Card) -> Table:
