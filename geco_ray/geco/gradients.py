@@ -11,7 +11,7 @@ from torch import Tensor
 
 from geco_ray.geco.attribution.base import AttributionInputs
 from geco_ray.geco.classifiers import Classifier
-from geco_ray.geco.protocol import GecoProtocol
+from geco_ray.geco.protocol import Protocol
 
 FIXED_ROWS = 8
 
@@ -33,7 +33,7 @@ class GradientSummary:
     plain: TokenArrays
 
 
-def gradient_point(classifier: Classifier, ids: Tensor, protocol: GecoProtocol) -> Tensor:
+def gradient_point(classifier: Classifier, ids: Tensor, protocol: Protocol) -> Tensor:
     """Where gradient methods attribute: word embeddings, or (``twice``) the output of the embedding module.
 
     Either is then handed to the classifier as word embeddings, so the latter is embedded a second time, as published.
@@ -63,13 +63,13 @@ def summarize_gradients(inputs: AttributionInputs) -> GradientSummary:
     return GradientSummary(*empty)
 
 
-def ig_point(classifier: Classifier, ids: Tensor, protocol: GecoProtocol) -> Tensor:
+def ig_point(classifier: Classifier, ids: Tensor, protocol: Protocol) -> Tensor:
     """Where Integrated Gradients interpolates."""
     words = classifier.word_vectors(ids)
     return words if protocol.ig_layer == "word_embeddings" else classifier.embed(words)
 
 
-def ig_scalar(classifier: Classifier, point: Tensor, classes: Tensor, protocol: GecoProtocol) -> Tensor:
+def ig_scalar(classifier: Classifier, point: Tensor, classes: Tensor, protocol: Protocol) -> Tensor:
     """What Integrated Gradients explains at ``point``: logit or probability of each row's class, (n,)."""
     if protocol.ig_layer == "word_embeddings":
         logits = classifier.logits_from_words(point, None)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from geco_ray.geco.protocol import GecoProtocol
+from geco_ray.geco.protocol import Protocol
 from geco_ray.geco.tokens import IntArray, TaskTokens, TokenRow, equal_length_batches
 from geco_ray.registry import Options, Registry
 from geco_ray.seeds import numpy_stream
@@ -55,7 +56,7 @@ class AttributionInputs:
     tokens: TaskTokens
     rows: tuple[int, ...]
     classes: IntArray
-    protocol: GecoProtocol
+    protocol: Protocol
     device: torch.device
     token_budget: int
     stream: tuple[str | int | None, ...]
@@ -111,7 +112,7 @@ class Scores:
     completeness_gap: FloatArray | None = None
 
 
-class AttributionMethod(Protocol):
+class AttributionMethod(typing.Protocol):
     """A method: a function of the inputs and of its own options; register it in :data:`ATTRIBUTIONS`."""
 
     def __call__(self, inputs: AttributionInputs, options: Options, /) -> Scores: ...
