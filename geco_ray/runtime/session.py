@@ -10,7 +10,7 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from geco_ray.errors import ResourceError
 from geco_ray.ledger.storage import lock_file
 from geco_ray.plan.config import RunSettings
+from geco_ray.runtime.watch import watch_ray
 
 _CONNECT_SECONDS = 60
 _MARKER = "geco_ray.lock"
@@ -39,8 +40,12 @@ _QUIET = {
 
 
 @contextlib.contextmanager
-def ray_session(settings: RunSettings) -> Iterator[dict[str, float]]:
+def ray_session(settings: RunSettings, on_death: Callable[[str], None] | None = None) -> Iterator[dict[str, float]]:
     """A Ray that belongs to this run (or a connection to the cluster at ``settings.address``).
+
+    Args:
+        settings: address, CPUs and GPUs. on_death: called from another thread with the reason when Ray itself dies,
+            after what is left of a local Ray has been removed; it has to end this process (see :mod:`.watch`).
 
     Yields:
         The resources of the whole cluster, such as ``{"CPU": 2.0, "GPU": 1.0}``.
@@ -73,7 +78,15 @@ def ray_session(settings: RunSettings) -> Iterator[dict[str, float]]:
             raise
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, on_sigterm)
-        yield {name: float(value) for name, value in ray.cluster_resources().items()}
+
+        def died(reason: str) -> None:
+            if folder is not None:
+                remove_folder(folder)
+            if on_death is not None:
+                on_death(reason)
+
+        with watch_ray(local, died if on_death else None):
+            yield {name: float(value) for name, value in ray.cluster_resources().items()}
     finally:
         ray.shutdown()
         if folder is not None:
