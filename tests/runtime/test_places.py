@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,23 @@ def test_only_our_own_abandoned_folders_are_swept(tmp_path: Path, monkeypatch: p
         assert not mine.exists()
     finally:
         theirs.rmdir()
+
+
+def test_only_processes_of_that_ray_end_with_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not Path("/proc/self/environ").exists():
+        pytest.skip("processes are followed by /proc")
+    folder = temporary_folder()
+    (folder / "raylet.out").write_text("a line")
+    ours = subprocess.Popen(["sleep", "60"], env=os.environ | {"GECO_RAY_SESSION": str(folder)})
+    of_another = subprocess.Popen(["sleep", "60"], env=os.environ | {"GECO_RAY_SESSION": f"{folder}x"})
+    reader = subprocess.Popen(["tail", "-f", str(folder / "raylet.out")], stdout=subprocess.DEVNULL)
+    try:
+        remove_folder(folder)
+        assert ours.wait(10) == -9
+        assert of_another.poll() is None
+        assert reader.poll() is None
+        assert not folder.exists()
+    finally:
+        for process in (ours, of_another, reader):
+            process.kill()
+            process.wait()

@@ -49,7 +49,8 @@ class Site:
     def start(self, *options: str, root: str = "runs") -> subprocess.Popen[str]:
         env = os.environ | {
             "GECO_RAY_FAKE": str(self.folder / "fake"),
-            "PYTHONPATH": str(Path(__file__).parent / "fakes"),
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent / "fakes"), os.environ.get("PYTHONPATH", "")]),
+            "HOME": str(self.folder / "home"),
             "TMPDIR": str(self.temporary),
         }
         env.pop("RAY_ADDRESS", None)
@@ -152,6 +153,7 @@ def test_faults_stay_where_they_are_and_the_next_run_does_only_those_cells(site:
     assert not site.wait_until_gone(20)
     assert shared_memory() <= memory
     assert not list(site.temporary.iterdir())
+    assert not (site.folder / "home").exists()  # Ray left no token there, which later connections would use
 
     before = site.times()
     site.act({})
