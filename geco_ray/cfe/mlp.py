@@ -1,7 +1,6 @@
 """The benchmark's classifier: a ReLU network with one logit, held as plain float32 arrays.
 
-A model is data, not a framework object: it hashes, stores and travels as bytes, and gives a torch view on a device
-where gradients are wanted.
+A model is data, not a framework object: it hashes, stores and travels as bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from geco_ray.errors import UserError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import torch
 
 HIDDEN = (32, 32)
 
@@ -78,15 +76,6 @@ class Mlp:
         """Whether each row is decided favourably (p >= 0.5), bool (n,)."""
         return np.asarray(self.probability(x) >= np.float32(0.5))
 
-    def on(self, device: torch.device | str) -> TorchMlp:
-        """The same network as torch tensors on ``device``; differentiable in its input, its weights are constants."""
-        import torch
-
-        def tensors(arrays: Sequence[npt.NDArray[np.float32]]) -> tuple[torch.Tensor, ...]:
-            return tuple(torch.tensor(array, device=device) for array in arrays)
-
-        return TorchMlp(tensors(self.weights), tensors(self.biases))
-
     def to_bytes(self) -> bytes:
         """The model in safetensors format; equal models give equal bytes."""
         from safetensors.numpy import save
@@ -135,31 +124,6 @@ class Mlp:
             weights.append(weight.numpy())
             biases.append(torch.empty(fan_out).uniform_(-bound, bound, generator=generator).numpy())
         return Mlp(tuple(weights), tuple(biases))
-
-
-class TorchMlp:
-    """A network's torch view: rows (..., d) in, logits or probabilities (...) out, differentiable in the rows."""
-
-    def __init__(self, weights: tuple[torch.Tensor, ...], biases: tuple[torch.Tensor, ...]) -> None:
-        self.weights, self.biases = weights, biases
-
-    def logit(self, x: torch.Tensor) -> torch.Tensor:
-        """Logits (...) of rows (..., d); ``x`` is cast to float32."""
-        import torch
-
-        h = x.to(torch.float32)
-        last = len(self.weights) - 1
-        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            h = torch.nn.functional.linear(h, weight, bias)
-            if layer < last:
-                h = torch.relu(h)
-        return h.squeeze(-1)
-
-    def probability(self, x: torch.Tensor) -> torch.Tensor:
-        """Probability of the favourable class (...)."""
-        import torch
-
-        return torch.sigmoid(self.logit(x))
 
 
 def sigmoid(z: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

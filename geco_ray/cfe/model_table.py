@@ -54,14 +54,6 @@ def model_table(base: BaseModel, variants: Sequence[Variant], test: Part) -> pa.
     return pa.Table.from_pylist(rows, schema=model_schema())
 
 
-def base_table(base: BaseModel, test: Part) -> pa.Table:
-    """The one row of a base model."""
-    import pyarrow as pa
-
-    row = {"seed": base.key.initial_seed} | _measured(base, base.model, base.epochs, base.best_epoch, test)
-    return pa.Table.from_pylist([row], schema=model_schema())
-
-
 def _measured(base: BaseModel, model: Mlp, epochs: int, best_epoch: int, test: Part) -> dict[str, Any]:
     return asdict(describe(base.model, model, test)) | {
         "adverse_test_rows": int(np.sum(~model.favourable(test.x))),

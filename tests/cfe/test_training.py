@@ -220,17 +220,6 @@ def test_a_model_by_hand() -> None:
         model.weights[0][0, 0] = 7
 
 
-def test_torch_view_agrees_and_is_differentiable(data: Dataset) -> None:
-    model = Mlp.initial(30, seed=1)
-    x = torch.tensor(data.test.x[:5], requires_grad=True)
-    view = model.on("cpu")
-    np.testing.assert_allclose(view.logit(x).detach().numpy(), model.logit(data.test.x[:5]), atol=1e-6)
-    view.probability(x).sum().backward()
-    assert x.grad is not None
-    assert bool((x.grad != 0).all())
-    assert view.logit(x.reshape(1, 5, 30)).shape == (1, 5)
-
-
 def test_bytes_and_back() -> None:
     model = Mlp.initial(3, (4, 2), seed=1)
     again = Mlp.from_bytes(model.to_bytes())

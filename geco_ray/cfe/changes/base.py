@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from geco_ray.cfe.base_model import BaseModel
 from geco_ray.cfe.mlp import Mlp
-from geco_ray.cfe.seeding import BASE_SEEDS, BaseKey
+from geco_ray.cfe.seeding import BaseKey
 from geco_ray.cfe.training import Pool, TrainingJob, train_stacked
 from geco_ray.errors import UserError
 from geco_ray.registry import Registry
@@ -126,18 +126,6 @@ def iterate(
     specs = variant_specs(family, base.key)
     for start in range(0, len(specs), at_once):
         yield from realise(specs[start : start + at_once], base, pool, device)
-
-
-def distinct_draws(
-    family: str,
-    dataset: str,
-    seeding: str,
-    base_seeds: Sequence[int] = BASE_SEEDS,
-    variants: Sequence[int] | None = None,
-) -> int:
-    """How many distinct random draws (or fixed settings) stand behind a family's variants of several base models."""
-    keys = [BaseKey(dataset, seed, seeding) for seed in base_seeds]
-    return len({spec.draw for key in keys for spec in variant_specs(family, key, variants)})
 
 
 def levelled_specs(family: str, seeds: Sequence[tuple[str, int, int]]) -> list[VariantSpec]:
