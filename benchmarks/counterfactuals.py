@@ -38,6 +38,7 @@ from geco_ray.cfe.mlp import Mlp
 from geco_ray.cfe.model_stack import StackedModels
 from geco_ray.cfe.seeding import BASE_SEEDS, BaseKey
 from geco_ray.cfe.training import Pool
+from geco_ray.cfe.validity import validity_table
 from geco_ray.device import limit_threads
 from geco_ray.ledger import Ledger
 
@@ -158,28 +159,28 @@ def ask(prepared: Prepared, task: GenerationTask, factuals: Factuals, first: int
 
 def score(table: pa.Table, changed: Changed, device: str) -> Score:
     """The metrics of one method on one base model."""
-    status = table["status"].to_pylist()
-    valid = np.zeros((len(status), len(changed.models)), dtype=bool)
-    found = [i for i, state in enumerate(status) if state == "found"]
-    if found:
-        points = np.array(table["counterfactual"].take(pa.array(found)).to_pylist())
-        valid[found] = StackedModels(changed.models, device).favourable(points)
-    families = np.array(changed.families)
-    by_family = {
-        name: percent(metrics.empirical_robustness(status, valid[:, families == name])) for name in family_names()
-    }
+    requests = metrics.count_requests(table["status"].to_pylist(), table["distance"].to_pylist())
+    validity = validity_table(StackedModels(changed.models, device), table)
+    survived, adverse = validity["variant_valid"].to_pylist(), validity["factual_still_adverse"].to_pylist()
+    by_family = {}
+    for name in family_names():
+        own = [number for number, family in enumerate(changed.families) if family == name]
+        answers = [None if answer is None else [answer[number] for number in own] for answer in survived]
+        pairs = metrics.count_pairs(answers, [[answer[number] for number in own] for answer in adverse])
+        by_family[name] = percent("empirical_robustness", pairs)
     return Score(
-        percent(metrics.coverage(status)),
-        percent(metrics.base_validity(status)),
-        percent(metrics.empirical_robustness(status, valid)),
+        percent("coverage", requests),
+        percent("base_validity", requests),
+        percent("empirical_robustness", metrics.count_pairs(survived, adverse)),
         by_family,
-        metrics.mean_distance(status, table["distance"].to_pylist()).value,
+        metrics.METRICS["distance"].value(requests),
     )
 
 
-def percent(ratio: metrics.Ratio) -> float | None:
-    """The ratio in percent."""
-    return None if ratio.value is None else 100 * ratio.value
+def percent(metric: str, counts: dict[str, float]) -> float | None:
+    """The metric in percent."""
+    value = metrics.METRICS[metric].value(counts)
+    return None if value is None else 100 * value
 
 
 def print_costs(name: str, arguments: Any, costs: dict[str, list[Cost]]) -> None:

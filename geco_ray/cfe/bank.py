@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Bank:
-    """A base model and its changed models; ``catalog`` has a row for each of them, in their order."""
+    """A base model and its changed models; ``catalog`` has a row for each of them, in their order.
+
+    Columns of the catalog: those of :func:`geco_ray.cfe.model_table.model_table` but the weights, then
+    ``base_model_id``, ``variant`` (number in the family), ``quality_pass``, ``severity_percentile`` and ``severity``.
+    """
 
     base: BaseModel
     variants: tuple[Variant, ...]
@@ -54,6 +58,7 @@ def _catalog(base: BaseModel, variants: Sequence[Variant], dataset: Dataset) -> 
     strata = severity(described)
     columns: dict[str, list[Any]] = {
         "base_model_id": [base.key.base_model_id] * len(variants),
+        "variant": [variant.spec.variant for variant in variants],
         "quality_pass": [one.quality_pass for one in described],
         "severity_percentile": [share for share, _ in strata],
         "severity": [stratum for _, stratum in strata],

@@ -16,7 +16,7 @@ from geco_ray.cfe.base_model import train_base, train_bases
 from geco_ray.cfe.data.datasets import Dataset, load_dataset
 from geco_ray.cfe.mlp import Mlp
 from geco_ray.cfe.model_stack import StackedModels
-from geco_ray.cfe.model_table import model_schema, model_table
+from geco_ray.cfe.model_table import base_table, model_table
 from geco_ray.cfe.seeding import BASE_SEEDS, BaseKey
 from geco_ray.cfe.training import Pool
 
@@ -73,10 +73,30 @@ def test_stacked_models_refuse_other_inputs(bank: Bank) -> None:
         StackedModels([Mlp.initial(3, seed=1), Mlp.initial(4, seed=1)])
 
 
+NAMED = ["change_id", "family", "level", "seed", "draw", "epochs", "best_epoch"]
+MEASURED = ["hard_disagreement", "probability_mae", "base_balanced_accuracy", "balanced_accuracy",
+            "balanced_accuracy_drop", "linf_distance", "l2_distance", "weights"]  # fmt: skip
+
+
+def test_the_columns_of_models_keep_their_order(bank: Bank, data: Dataset) -> None:
+    """Tables of the grid have these columns, and their bytes are a promise."""
+    assert base_table(bank.base, data.test).column_names == [*NAMED, "adverse_test_rows", *MEASURED]
+    assert model_table(bank.base, bank.variants[:1], data.test).column_names == [*NAMED, *MEASURED]
+
+
 def test_rows_of_models_carry_the_weights(bank: Bank, data: Dataset) -> None:
-    table = model_table(bank.base, bank.variants[:2], data.test)
-    assert table.schema == model_schema()
-    assert Mlp.from_bytes(table["weights"][1].as_py()).digest() == table["sha256"][1].as_py()
+    rows = model_table(bank.base, bank.variants[24:26], data.test).to_pylist()
+    assert [row["family"] for row in rows] == ["bootstrap", "architecture"]
+    assert Mlp.from_bytes(rows[1]["weights"]).digest() == bank.variants[25].model.digest()
+    assert rows[0]["change_id"] == bank.variants[24].spec.change_id
+    assert (rows[0]["l2_distance"] is None, rows[1]["l2_distance"]) == (False, None)
+
+
+def test_the_row_of_a_base_model(bank: Bank, data: Dataset) -> None:
+    row = base_table(bank.base, data.test).to_pylist()[0]
+    assert (row["change_id"], row["hard_disagreement"], row["l2_distance"]) == (None, 0, 0)
+    assert (row["adverse_test_rows"], row["epochs"], row["best_epoch"], row["seed"]) == (64, 146, 116, 2026)
+    assert row["balanced_accuracy"] == pytest.approx(0.9875, abs=5e-5)
 
 
 @pytest.mark.slow

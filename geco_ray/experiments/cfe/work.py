@@ -14,7 +14,6 @@ from geco_ray.experiments.base import HeldStage, Result, Subject, Workplace, com
 from geco_ray.ledger import Ledger
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     import torch
 
     from geco_ray.cfe.base_model import BaseModel
@@ -55,42 +54,18 @@ def _dataset(name: str, data_dir: Path | None, fingerprint: str) -> Dataset:
     return dataset
 
 
-def _model_row(model: Mlp, base: Mlp, dataset: Dataset, facts: dict[str, Any]) -> pa.Table:
-    """The one row of a model's cell: what it is, its descriptors on the test part, its weights."""
-    from dataclasses import asdict
-
-    import pyarrow as pa
-
-    from geco_ray.cfe.descriptors import describe
-
-    row = facts | asdict(describe(base, model, dataset.test)) | {"weights": model.to_bytes()}
-    table = pa.Table.from_pylist([row])
-    for name in ("linf_distance", "l2_distance"):  # null for another architecture, and still a number's column
-        table = table.set_column(table.schema.get_field_index(name), name, table[name].cast(pa.float64()))
-    return table
-
-
 @computation("models", "base", whole=True)
 def train_bases(cells: Sequence[BaseCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
     """Train the base models of one data set as one stack."""
     from geco_ray.cfe.base_model import train_bases as train
+    from geco_ray.cfe.model_table import base_table
     from geco_ray.cfe.seeding import BaseKey
     from geco_ray.cfe.training import Pool
 
     dataset = _dataset(cells[0].dataset, place.data_dir, cells[0].data)
     keys = [BaseKey(cell.dataset, cell.base_seed, cell.seeding) for cell in cells]
     for cell, base in zip(cells, train(keys, Pool.of(dataset), resolve_device(place.device)), strict=True):
-        facts = {
-            "change_id": None,
-            "family": None,
-            "level": None,
-            "seed": cell.base_seed,
-            "draw": None,
-            "epochs": base.epochs,
-            "best_epoch": base.best_epoch,
-            "adverse_test_rows": int((~base.model.favourable(dataset.test.x)).sum()),
-        }
-        yield cell, Result(_model_row(base.model, base.model, dataset, facts))
+        yield cell, Result(base_table(base, dataset.test))
 
 
 def _stored(cell: BaseCell | VariantCell, ledger: Ledger) -> Mlp:
@@ -110,6 +85,7 @@ def _base(cell: BaseCell, ledger: Ledger) -> BaseModel:
 def make_variants(cells: Sequence[VariantCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
     """Make variants of one family and base model; those that are trained are trained as one stack."""
     from geco_ray.cfe.changes.base import realise, variant_specs
+    from geco_ray.cfe.model_table import model_table
     from geco_ray.cfe.training import Pool
 
     first = cells[0]
@@ -117,17 +93,7 @@ def make_variants(cells: Sequence[VariantCell], ledger: Ledger, place: Workplace
     specs = variant_specs(first.family, base.key, [cell.variant for cell in cells])
     made = realise(specs, base, Pool.of(dataset), resolve_device(place.device))
     for cell, variant in zip(cells, made, strict=True):
-        spec = variant.spec
-        facts = {
-            "change_id": spec.change_id,
-            "family": spec.family,
-            "level": spec.level,
-            "seed": spec.seed,
-            "draw": spec.draw,
-            "epochs": variant.epochs,
-            "best_epoch": variant.best_epoch,
-        }
-        yield cell, Result(_model_row(variant.model, base.model, dataset, facts))
+        yield cell, Result(model_table(base, [variant], dataset.test))
 
 
 @computation("counterfactuals")
@@ -210,32 +176,10 @@ class _Bank:
 
     def answer(self, cell: ValidityCell) -> Result:
         """Each counterfactual against each variant of the cell's family."""
-        import numpy as np
-        import pyarrow as pa
+        from geco_ray.cfe.validity import validity_table
 
-        models = self._family(cell)
         made = self._ledger.table(self._ledger.require(cell.counterfactuals))
-        valid = [state == "found" for state in made["status"].to_pylist()]
-        adverse: list[list[bool]] = []
-        survived: list[list[bool] | None] = [None] * len(valid)
-        if valid:
-            adverse = (~models.favourable(np.array(made["factual"].to_pylist()))).tolist()
-        rows = [number for number, ok in enumerate(valid) if ok]
-        if rows:
-            points = np.array([made["counterfactual"][number].as_py() for number in rows])
-            for number, answer in zip(rows, models.favourable(points).tolist(), strict=True):
-                survived[number] = answer
-        return Result(
-            pa.table(
-                {
-                    "factual_id": made["factual_id"],
-                    "status": made["status"],
-                    "base_valid": pa.array(valid, pa.bool_()),
-                    "variant_valid": pa.array(survived, pa.list_(pa.bool_())),
-                    "factual_still_adverse": pa.array(adverse, pa.list_(pa.bool_())),
-                }
-            )
-        )
+        return Result(validity_table(self._family(cell), made))
 
 
 def _load_bank(cell: ValidityCell, ledger: Ledger, place: Workplace) -> Subject:
