@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from geco_ray.cfe.base_model import BaseModel
-from geco_ray.cfe.changes.base import Variant, family_names, realise, variant_specs
+from geco_ray.cfe.changes.base import Variant, family_names, make_variants, variant_specs
 from geco_ray.cfe.data.datasets import Dataset
 from geco_ray.cfe.descriptors import Descriptors, severity
 from geco_ray.cfe.model_table import model_table
@@ -45,7 +45,7 @@ def build_bank(
     """Make all variants of the given families (all eight by default) of a base model."""
     names = family_names() if families is None else families
     specs = [spec for name in names for spec in variant_specs(name, base.key)]
-    variants = realise(specs, base, Pool.of(dataset), device)
+    variants = make_variants(specs, base, Pool.of(dataset), device)
     return Bank(base, tuple(variants), _catalog(base, variants, dataset))
 
 

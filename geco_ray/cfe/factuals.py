@@ -44,7 +44,7 @@ def select_factuals(base: BaseModel, test: Part, limit: int = MAX_FACTUALS) -> F
     return _sample(base, test, limit, base.key.draw32(base.key.seed + 30_000, "factuals"))
 
 
-def tuning_subjects(base: BaseModel, val: Part, limit: int = MAX_TUNING) -> Factuals:
+def tuning_factuals(base: BaseModel, val: Part, limit: int = MAX_TUNING) -> Factuals:
     """Sample up to 25 adverse validation rows for tuning; the paper tunes on the first base model (2026) only.
 
     Raises:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from geco_ray.cfe.methods.base import METHODS, Answer, GenerationTask, Prepared, Scalar
-from geco_ray.cfe.protocol import switches
+from geco_ray.cfe.protocol import resolve_protocol
 from geco_ray.registry import Options
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Wachter:
         self._task, self._options = task, options
         self._trade_off, self._learning_rate = trade_off, learning_rate
         features = task.train_x.shape[1]
-        self._weight = float(features) if switches(task.protocol).wachter_bce_per_feature else 1.0
+        self._weight = float(features) if resolve_protocol(task.protocol).wachter_bce_per_feature else 1.0
         self.set_up: Mapping[str, Scalar] = {"trade_off": trade_off, "learning_rate": learning_rate}
 
     def generate(self, factuals: NDArray[np.float64], factual_ids: Sequence[int]) -> list[Answer]:

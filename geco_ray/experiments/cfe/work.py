@@ -84,14 +84,15 @@ def _base(cell: BaseCell, ledger: Ledger) -> BaseModel:
 @computation("models", "variant", whole=True)
 def make_variants(cells: Sequence[VariantCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
     """Make variants of one family and base model; those that are trained are trained as one stack."""
-    from geco_ray.cfe.changes.base import realise, variant_specs
+    from geco_ray.cfe.changes.base import make_variants as make
+    from geco_ray.cfe.changes.base import variant_specs
     from geco_ray.cfe.model_table import model_table
     from geco_ray.cfe.training import Pool
 
     first = cells[0]
     dataset, base = _dataset(first.base.dataset, place.data_dir, first.base.data), _base(first.base, ledger)
     specs = variant_specs(first.family, base.key, [cell.variant for cell in cells])
-    made = realise(specs, base, Pool.of(dataset), resolve_device(place.device))
+    made = make(specs, base, Pool.of(dataset), resolve_device(place.device))
     for cell, variant in zip(cells, made, strict=True):
         yield cell, Result(model_table(base, [variant], dataset.test))
 
@@ -113,14 +114,12 @@ def generate(
         dataset = _dataset(cell.base.dataset, place.data_dir, cell.base.data)
         base = _base(cell.base, ledger)
         factuals = select_factuals(base, dataset.test)
-        asked = slice(None)
-        if isinstance(cell, ProofCell):
-            asked = slice(cell.first, cell.end)
+        block = slice(cell.first, cell.end) if isinstance(cell, ProofCell) else slice(None)
         task = GenerationTask.of(dataset, base, cell.protocol, str(resolve_device(place.device)))
         started = time.perf_counter()
         prepared = METHODS.get(cell.method).target(task, cell.method_options)
         set_up_seconds = time.perf_counter() - started
-        table = ask(prepared, task, factuals.x[asked], factuals.ids[asked].tolist(), factuals.row_ids[asked].tolist())
+        table = ask(prepared, task, factuals.x[block], factuals.ids[block].tolist(), factuals.row_ids[block].tolist())
         info = {
             "set_up": {key: _json(value) for key, value in prepared.set_up.items()},
             "set_up_seconds": round(set_up_seconds, 6),

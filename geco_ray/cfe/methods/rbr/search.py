@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from geco_ray.cfe.methods.base import Answer, Deadline, GenerationTask, Refused, Scalar
 from geco_ray.cfe.methods.rbr.losses import STEP, Loss, Optimistic, Pessimistic, Setting, minimise
-from geco_ray.cfe.protocol import switches
+from geco_ray.cfe.protocol import resolve_protocol
 from geco_ray.cfe.rowwise import RowNet
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Rbr:
         self._optimistic = Optimistic(Setting(features, options.sigma, options.optimistic_radius))
         self._pessimistic = Pessimistic(
             Setting(features, options.sigma, options.pessimistic_radius),
-            exact=switches(task.protocol).rbr_exact_gradient,
+            exact=resolve_protocol(task.protocol).rbr_exact_gradient,
         )
         self.set_up: Mapping[str, Scalar] = {"ball_radius": self._radius, "candidates": len(self._rows)}
 
