@@ -102,7 +102,7 @@ def main() -> None:
                 cost, table = measure(method, task, factuals, arguments)
                 costs[method].append(cost)
                 if changed is not None:
-                    scores[method].append(score(table, changed, arguments.device))
+                    scores[method].append(score(table, changed))
         print_costs(name, arguments, costs)
         if not arguments.no_scores:
             print_scores(name, arguments, scores)
@@ -157,10 +157,10 @@ def ask(prepared: Prepared, task: GenerationTask, factuals: Factuals, first: int
     return table, (time.process_time() - started) / max(len(ids), 1)
 
 
-def score(table: pa.Table, changed: Changed, device: str) -> Score:
+def score(table: pa.Table, changed: Changed) -> Score:
     """The metrics of one method on one base model."""
     requests = metrics.count_requests(table["status"].to_pylist(), table["distance"].to_pylist())
-    validity = validity_table(StackedModels(changed.models, device), table)
+    validity = validity_table(StackedModels(changed.models), table)
     survived, adverse = validity["variant_valid"].to_pylist(), validity["factual_still_adverse"].to_pylist()
     by_family = {}
     for name in family_names():

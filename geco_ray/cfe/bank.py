@@ -1,4 +1,4 @@
-"""The bank of one base model: its changed models, made together, described, and ready to be asked on a device."""
+"""The bank of one base model: its changed models, made together, described, and ready to be asked."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from geco_ray.cfe.base_model import BaseModel
 from geco_ray.cfe.changes.base import Variant, family_names, make_variants, variant_specs
 from geco_ray.cfe.data.datasets import Dataset
 from geco_ray.cfe.descriptors import Descriptors, severity
+from geco_ray.cfe.model_stack import StackedModels
 from geco_ray.cfe.model_table import model_table
 from geco_ray.cfe.training import Pool
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import torch
-
-    from geco_ray.cfe.model_stack import StackedModels
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +31,9 @@ class Bank:
     variants: tuple[Variant, ...]
     catalog: pa.Table
 
-    def on(self, device: torch.device | str) -> StackedModels:
-        """The changed models on a device: ``.favourable(points)`` gives bool (points, variants) in catalog order."""
-        from geco_ray.cfe.model_stack import StackedModels
-
-        return StackedModels([variant.model for variant in self.variants], device)
+    def stack(self) -> StackedModels:
+        """The changed models to be asked: ``.favourable(points)`` gives bool (points, variants) in catalog order."""
+        return StackedModels([variant.model for variant in self.variants])
 
 
 def build_bank(

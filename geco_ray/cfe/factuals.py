@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from geco_ray.cfe.base_model import BaseModel
+from geco_ray.cfe.decision import favourable
 from geco_ray.cfe.seeding import BASE_SEEDS
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def tuning_factuals(base: BaseModel, val: Part, limit: int = MAX_TUNING) -> Fact
 
 def _sample(base: BaseModel, part: Part, limit: int, seed: int) -> Factuals:
     probability = base.model.probability(part.x)
-    eligible = np.flatnonzero(probability < np.float32(0.5))
+    eligible = np.flatnonzero(~favourable(probability))
     size = min(limit, len(eligible))
     # What pandas' Series.sample(n, random_state=seed) does: NumPy's legacy generator, so the rows are the paper's.
     taken = eligible[np.random.RandomState(seed).choice(len(eligible), size=size, replace=False)] if size else eligible

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from geco_ray.cfe import decision
 from geco_ray.errors import UserError
 
 if TYPE_CHECKING:
@@ -57,24 +58,17 @@ class Mlp:
         return tuple(int(weight.shape[0]) for weight in self.weights[:-1])
 
     def logit(self, x: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
-        """Logits float32 (n,) of rows (n, d)."""
-        h = np.asarray(x, dtype=np.float32)
-        if h.ndim != 2 or h.shape[1] != self.inputs:
-            raise ValueError(f"expected rows of {self.inputs} features, got shape {h.shape}")
-        last = len(self.weights) - 1
-        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            h = h @ weight.T + bias
-            if layer < last:
-                h = np.maximum(h, np.float32(0))
-        return h[:, 0]
+        """Logits float32 (n,) of rows (n, d), the same bits for a row in any company (:mod:`geco_ray.cfe.decision`)."""
+        weights, biases = ([array[None] for array in arrays] for arrays in (self.weights, self.biases))
+        return np.asarray(decision.logits(weights, biases, x)[0])
 
     def probability(self, x: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
         """Probability of the favourable class, float32 (n,)."""
-        return sigmoid(self.logit(x))
+        return decision.probability(self.logit(x))
 
     def favourable(self, x: npt.NDArray[np.floating]) -> npt.NDArray[np.bool_]:
         """Whether each row is decided favourably (p >= 0.5), bool (n,)."""
-        return np.asarray(self.probability(x) >= np.float32(0.5))
+        return np.asarray(self.logit(x) >= 0)
 
     def to_bytes(self) -> bytes:
         """The model in safetensors format; equal models give equal bytes."""
@@ -124,9 +118,3 @@ class Mlp:
             weights.append(weight.numpy())
             biases.append(torch.empty(fan_out).uniform_(-bound, bound, generator=generator).numpy())
         return Mlp(tuple(weights), tuple(biases))
-
-
-def sigmoid(z: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Logistic function in float32, without overflow for large negative logits."""
-    e = np.exp(-np.abs(z))
-    return np.where(z >= 0, np.float32(1) / (np.float32(1) + e), e / (np.float32(1) + e)).astype(np.float32)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from geco_ray.cfe.model_stack import StackedModels
 
 SCHEMA = pa.schema(
@@ -26,6 +28,14 @@ favourably, null unless base-valid. ``factual_still_adverse``: whether it decide
 """
 
 
+class Evaluator(Protocol):
+    """Something that has an opinion on rows: :class:`geco_ray.cfe.rowwise.DevicePass`, for one."""
+
+    def favourable(self, x: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Whether each model calls each row of ``x`` (n, d) favourable; bool (n, models)."""
+        ...
+
+
 def validity_table(models: StackedModels, counterfactuals: pa.Table) -> pa.Table:
     """Test each counterfactual, and its factual, on each changed model.
 
@@ -38,21 +48,35 @@ def validity_table(models: StackedModels, counterfactuals: pa.Table) -> pa.Table
     """
     valid = [state == "found" for state in counterfactuals["status"].to_pylist()]
     survived: list[list[bool] | None] = [None] * len(valid)
-    found = np.flatnonzero(valid)
-    for row, answer in zip(found, _decide(models, counterfactuals["counterfactual"].take(found)), strict=True):
-        survived[row] = answer.tolist()
+    factuals, points = _rows(counterfactuals)
+    if len(points):
+        for row, answer in zip(np.flatnonzero(valid), models.favourable(points), strict=True):
+            survived[row] = answer.tolist()
     columns = {
         "factual_id": counterfactuals["factual_id"],
         "status": counterfactuals["status"],
         "base_valid": valid,
         "variant_valid": survived,
-        "factual_still_adverse": (~_decide(models, counterfactuals["factual"])).tolist(),
+        "factual_still_adverse": (~models.favourable(factuals)).tolist() if len(factuals) else [],
     }
     return pa.table(columns, schema=SCHEMA)
 
 
-def _decide(models: StackedModels, rows: pa.ChunkedArray) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-    """The decisions on a column of rows; bool (rows, models)."""
-    if not len(rows):
-        return np.empty((0, models.count), dtype=np.bool_)
-    return models.favourable(np.array(rows.to_pylist(), dtype=np.float64))
+def count_disagreements(models: StackedModels, other: Evaluator, counterfactuals: pa.Table) -> int:
+    """How many answers of ``other``, on factuals and base-valid counterfactuals, are not what ``models`` decide.
+
+    Args:
+        models: the models, as they decide.
+        other: the same models as other kernels see them.
+        counterfactuals: as in :func:`validity_table`.
+    """
+    asked = [rows for rows in _rows(counterfactuals) if len(rows)]
+    return sum(int(np.sum(models.favourable(rows) != other.favourable(rows))) for rows in asked)
+
+
+def _rows(counterfactuals: pa.Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The factuals and the base-valid counterfactuals, float64 (rows, d)."""
+    found = np.flatnonzero([state == "found" for state in counterfactuals["status"].to_pylist()])
+    points = counterfactuals["counterfactual"].take(pa.array(found, pa.int64()))
+    factuals = counterfactuals["factual"]
+    return np.array(factuals.to_pylist(), dtype=np.float64), np.array(points.to_pylist(), dtype=np.float64)

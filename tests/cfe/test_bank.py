@@ -49,7 +49,7 @@ def test_one_row_per_variant_with_its_descriptors(bank: Bank, data: Dataset) -> 
 
 
 def test_stacked_answers_are_each_models_own(bank: Bank, data: Dataset) -> None:
-    stacked = bank.on("cpu")
+    stacked = bank.stack()
     found = stacked.probability(data.test.x)
     assert found.shape == (171, 75)
     for index, variant in enumerate(bank.variants):
@@ -58,7 +58,7 @@ def test_stacked_answers_are_each_models_own(bank: Bank, data: Dataset) -> None:
 
 
 def test_answers_do_not_depend_on_the_company(bank: Bank, data: Dataset) -> None:
-    stacked = bank.on("cpu")
+    stacked = bank.stack()
     x = np.concatenate([data.train.x, data.test.x])
     together = stacked.probability(x)
     for row in (0, 1, 255, 256, 300, len(x) - 1):
@@ -68,7 +68,7 @@ def test_answers_do_not_depend_on_the_company(bank: Bank, data: Dataset) -> None
 
 def test_stacked_models_refuse_other_inputs(bank: Bank) -> None:
     with pytest.raises(ValueError, match="30 features"):
-        bank.on("cpu").probability(np.zeros((2, 29)))
+        bank.stack().probability(np.zeros((2, 29)))
     with pytest.raises(ValueError, match="one number of inputs"):
         StackedModels([Mlp.initial(3, seed=1), Mlp.initial(4, seed=1)])
 

@@ -14,6 +14,7 @@ from geco_ray.experiments.base import HeldStage, Result, Subject, Workplace, com
 from geco_ray.ledger import Ledger
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     import torch
 
     from geco_ray.cfe.base_model import BaseModel
@@ -109,13 +110,15 @@ def generate(
     from geco_ray.cfe.factuals import select_factuals
     from geco_ray.cfe.generation import generate as ask
     from geco_ray.cfe.methods.base import METHODS, GenerationTask
+    from geco_ray.cfe.model_stack import StackedModels
 
+    device = resolve_device(place.device)
     for cell in cells:
         dataset = _dataset(cell.base.dataset, place.data_dir, cell.base.data)
         base = _base(cell.base, ledger)
         factuals = select_factuals(base, dataset.test)
         block = slice(cell.first, cell.end) if isinstance(cell, ProofCell) else slice(None)
-        task = GenerationTask.of(dataset, base, cell.protocol, str(resolve_device(place.device)))
+        task = GenerationTask.of(dataset, base, cell.protocol, str(device))
         started = time.perf_counter()
         prepared = METHODS.get(cell.method).target(task, cell.method_options)
         set_up_seconds = time.perf_counter() - started
@@ -125,6 +128,7 @@ def generate(
             "set_up_seconds": round(set_up_seconds, 6),
             "request_seconds": [round(value, 6) for value in table["seconds"].to_pylist()],
             "eligible_factuals": factuals.eligible,
+            **_disagreements(StackedModels([base.model]), device, table),
         }
         yield cell, Result(table.drop_columns(["seconds", "batch"]), info=info)
 
@@ -157,8 +161,18 @@ def _json(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
+def _disagreements(models: StackedModels, device: torch.device, made: pa.Table) -> dict[str, int]:
+    """For the record of work on a GPU: how many answers the GPU's own kernels would have given otherwise."""
+    from geco_ray.cfe.rowwise import DevicePass
+    from geco_ray.cfe.validity import count_disagreements
+
+    if device.type == "cpu":
+        return {}
+    return {"device_disagreements": count_disagreements(models, DevicePass(models.models, device), made)}
+
+
 class _Bank:
-    """The changed models of one base model, loaded family by family, stacked on the device and kept."""
+    """The changed models of one base model, loaded family by family, stacked and kept."""
 
     def __init__(self, ledger: Ledger, device: torch.device) -> None:
         self._ledger, self._device = ledger, device
@@ -170,15 +184,15 @@ class _Bank:
         key = tuple(variant.id for variant in cell.variants)
         if key not in self._stacks:
             models = [_stored(variant, self._ledger) for variant in cell.variants]
-            self._stacks[key] = StackedModels(models, self._device)
+            self._stacks[key] = StackedModels(models)
         return self._stacks[key]
 
     def answer(self, cell: ValidityCell) -> Result:
         """Each counterfactual against each variant of the cell's family."""
         from geco_ray.cfe.validity import validity_table
 
-        made = self._ledger.table(self._ledger.require(cell.counterfactuals))
-        return Result(validity_table(self._family(cell), made))
+        models, made = self._family(cell), self._ledger.table(self._ledger.require(cell.counterfactuals))
+        return Result(validity_table(models, made), info=_disagreements(models, self._device, made))
 
 
 def _load_bank(cell: ValidityCell, ledger: Ledger, place: Workplace) -> Subject:

@@ -21,7 +21,6 @@ from geco_ray.cfe.milp.proof import ProofResult, prove
 from geco_ray.cfe.milp.reach import Reach, highest_logit
 from geco_ray.cfe.milp.walk import MAX_PROGRAMS, Walk
 from geco_ray.cfe.protocol import resolve_protocol
-from geco_ray.cfe.rowwise import probabilities
 from geco_ray.cfe.seeding import BaseKey
 
 MARGIN_SLACK = 1e-4
@@ -119,7 +118,7 @@ class Apas:
         return self._options.max_programs - request.walk.programs
 
     def _accepts(self, point: NDArray[np.float64]) -> bool:
-        return bool(probabilities(self._task.model, point[None])[0] >= 0.5) and self._search.accept(point)
+        return bool(self._task.model.favourable(point[None])[0]) and self._search.accept(point)
 
     def _proven(self, request: _Request, margin: float, point: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """The accepted point, or a closer one that is accepted too; ``None`` if the closer one is rejected."""

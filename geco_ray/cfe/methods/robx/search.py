@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from geco_ray.cfe.decision import THRESHOLD, favourable
 from geco_ray.cfe.methods.base import Answer, Deadline, GenerationTask, Refused, Scalar
 from geco_ray.cfe.methods.robx.stability import CommonNoise, Noise, Stability
 from geco_ray.cfe.protocol import resolve_protocol
-from geco_ray.cfe.rowwise import RowNet, probabilities
+from geco_ray.cfe.rowwise import RowNet
 from geco_ray.cfe.search.spheres import Shells, grow
 from geco_ray.cfe.search.streams import Memo, Stream
 from geco_ray.seeds import numpy_stream
@@ -65,8 +66,7 @@ class Robx:
         half = self._protocol.robx_class_includes_half
         std = float(np.sqrt(options.variance))
         self._stability = Stability(task.model, task.device, options.samples, std, half)
-        p = probabilities(task.model, task.train_x)
-        self._rows = task.train_x[p >= 0.5 if half else p > 0.5].astype(np.float64)
+        self._rows = task.train_x[_favourable_rows(task)].astype(np.float64)
         self._tau = self._threshold()
         self.set_up: Mapping[str, Scalar] = {"tau": self._tau, "candidates": len(self._rows)}
 
@@ -164,11 +164,15 @@ def _open(walks: list[_Walk]) -> list[_Walk]:
     return sorted((walk for walk in walks if walk.answer is None), key=lambda walk: walk.noise.stream.position)
 
 
+def _favourable_rows(task: GenerationTask) -> NDArray[np.bool_]:
+    """The training rows of the favourable class, bool (n,)."""
+    p = task.model.probability(task.train_x)
+    return favourable(p) if resolve_protocol(task.protocol).robx_class_includes_half else p > THRESHOLD
+
+
 def prepare_robx(task: GenerationTask, options: RobxOptions) -> Robx | Refused:
     """RobX for ``task``, or a refusal if the base model calls no training row favourable."""
-    p = probabilities(task.model, task.train_x)
-    includes_half = resolve_protocol(task.protocol).robx_class_includes_half
-    if not (p >= 0.5 if includes_half else p > 0.5).any():
+    if not _favourable_rows(task).any():
         none = {"tau": None, "stability": None, "shells": 0, "steps": 0, "stable_rows": 0}
         return Refused("not_found", "no training row is favourable", none)
     return Robx(task, options)
