@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from geco_ray.cfe.base_model import BaseModel
 from geco_ray.cfe.changes.base import Variant
-from geco_ray.cfe.descriptors import describe
+from geco_ray.cfe.descriptors import Descriptors, describe
 from geco_ray.cfe.mlp import Mlp
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from geco_ray.cfe.data.datasets import Part
 
 NAMED = ("change_id", "family", "level", "seed", "draw")  # null for a base model, but for its seed
+TRAINED = ("epochs", "best_epoch")
+MEASURED = (*(field.name for field in fields(Descriptors)), "weights")
 
 
 def base_table(base: BaseModel, test: Part) -> pa.Table:
@@ -31,7 +33,8 @@ def base_table(base: BaseModel, test: Part) -> pa.Table:
     named: dict[str, Any] = dict.fromkeys(NAMED) | {"seed": base.key.seed}
     trained = {"epochs": base.epochs, "best_epoch": base.best_epoch}
     adverse = {"adverse_test_rows": int(np.sum(~base.model.favourable(test.x)))}
-    return _table([named | trained | adverse | _measured(base.model, base.model, test)])
+    row = named | trained | adverse | _measured(base.model, base.model, test)
+    return _table([row], (*NAMED, *TRAINED, "adverse_test_rows", *MEASURED))
 
 
 def model_table(base: BaseModel, variants: Sequence[Variant], test: Part) -> pa.Table:
@@ -44,17 +47,16 @@ def model_table(base: BaseModel, variants: Sequence[Variant], test: Part) -> pa.
         named: dict[str, Any] = {name: getattr(variant.spec, name) for name in NAMED}
         trained = {"epochs": variant.epochs, "best_epoch": variant.best_epoch}
         rows.append(named | trained | _measured(base.model, variant.model, test))
-    return _table(rows)
+    return _table(rows, (*NAMED, *TRAINED, *MEASURED))
 
 
 def _measured(base: Mlp, model: Mlp, test: Part) -> dict[str, Any]:
     return asdict(describe(base, model, test)) | {"weights": model.to_bytes()}
 
 
-def _table(rows: list[dict[str, Any]]) -> pa.Table:
+def _table(rows: list[dict[str, Any]], names: Sequence[str]) -> pa.Table:
     import pyarrow as pa
 
-    table = pa.Table.from_pylist(rows)
-    for name in ("linf_distance", "l2_distance"):  # null for another architecture, and still a number's column
-        table = table.set_column(table.schema.get_field_index(name), name, table[name].cast(pa.float64()))
-    return table
+    texts, numbers = ("change_id", "family", "level", "draw"), ("seed", "epochs", "best_epoch", "adverse_test_rows")
+    kinds = dict.fromkeys(texts, pa.string()) | dict.fromkeys(numbers, pa.int64()) | {"weights": pa.binary()}
+    return pa.Table.from_pylist(rows, schema=pa.schema([(name, kinds.get(name, pa.float64())) for name in names]))

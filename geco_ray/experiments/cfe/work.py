@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from geco_ray.cells import BaseCell, Cell, CounterfactualCell, ProofCell, ProvedCell, ValidityCell, VariantCell
 from geco_ray.device import resolve_device
 from geco_ray.experiments.base import HeldStage, Result, Subject, Workplace, computation, held_stage, refuse_changed
+from geco_ray.experiments.cfe.labels import labelled
 from geco_ray.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def train_bases(cells: Sequence[BaseCell], ledger: Ledger, place: Workplace) -> 
     dataset = _dataset(cells[0].dataset, place.data_dir, cells[0].data)
     keys = [BaseKey(cell.dataset, cell.base_seed, cell.seeding) for cell in cells]
     for cell, base in zip(cells, train(keys, Pool.of(dataset), resolve_device(place.device)), strict=True):
-        yield cell, Result(base_table(base, dataset.test))
+        yield cell, Result(labelled(base_table(base, dataset.test), cell))
 
 
 def _stored(cell: BaseCell | VariantCell, ledger: Ledger) -> Mlp:
@@ -95,7 +96,7 @@ def make_variants(cells: Sequence[VariantCell], ledger: Ledger, place: Workplace
     specs = variant_specs(first.family, base.key, [cell.variant for cell in cells])
     made = make(specs, base, Pool.of(dataset), resolve_device(place.device))
     for cell, variant in zip(cells, made, strict=True):
-        yield cell, Result(model_table(base, [variant], dataset.test))
+        yield cell, Result(labelled(model_table(base, [variant], dataset.test), cell))
 
 
 @computation("counterfactuals")
@@ -130,7 +131,7 @@ def generate(
             "eligible_factuals": factuals.eligible,
             **_disagreements(StackedModels([base.model]), device, table),
         }
-        yield cell, Result(table.drop_columns(["seconds", "batch"]), info=info)
+        yield cell, Result(labelled(table.drop_columns(["seconds", "batch"]), cell), info=info)
 
 
 @computation("counterfactuals", "proved")
@@ -192,7 +193,7 @@ class _Bank:
         from geco_ray.cfe.validity import validity_table
 
         models, made = self._family(cell), self._ledger.table(self._ledger.require(cell.counterfactuals))
-        return Result(validity_table(models, made), info=_disagreements(models, self._device, made))
+        return Result(labelled(validity_table(models, made), cell), info=_disagreements(models, self._device, made))
 
 
 def _load_bank(cell: ValidityCell, ledger: Ledger, place: Workplace) -> Subject:
