@@ -141,6 +141,7 @@ class BaseCell(Cell):
 
     STAGE: ClassVar[str] = "models"
     KIND: ClassVar[str] = "base"
+    VERSION: ClassVar[int] = 2
     dataset: str
     data: str
     base_seed: int
@@ -153,6 +154,7 @@ class VariantCell(Cell):
 
     STAGE: ClassVar[str] = "models"
     KIND: ClassVar[str] = "variant"
+    VERSION: ClassVar[int] = 2
     base: BaseCell
     family: str
     variant: int
@@ -163,6 +165,7 @@ class CounterfactualCell(Cell):
     """One method's counterfactuals for the rejected test rows of one base model."""
 
     STAGE: ClassVar[str] = "counterfactuals"
+    VERSION: ClassVar[int] = 2
     base: BaseCell
     method: str
     method_options: Options
@@ -175,6 +178,7 @@ class ProofCell(Cell):
 
     STAGE: ClassVar[str] = "counterfactuals"
     KIND: ClassVar[str] = "proof"
+    VERSION: ClassVar[int] = 2
     base: BaseCell
     method: str
     method_options: Options
@@ -196,6 +200,7 @@ class ValidityCell(Cell):
     """The counterfactuals of one cell, held fixed and tested on the variants of one change family."""
 
     STAGE: ClassVar[str] = "validity"
+    VERSION: ClassVar[int] = 2
     counterfactuals: CounterfactualCell
     family: str
     variants: tuple[VariantCell, ...]

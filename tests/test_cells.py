@@ -69,12 +69,12 @@ GOLDEN = {
     "TrainCell": "59185cee2d8f98bd",
     "ExplainCell": "c6e61fb1d04c5932",
     "ScoreCell": "99fa6ed635341e12",
-    "BaseCell": "38e8b2b1eef14e28",
-    "VariantCell": "9513b0e86082876b",
-    "CounterfactualCell": "65af7eccfcf0e624",
-    "ProofCell": "c1aac198e464b4f5",
-    "ProvedCell": "3b2d33d825cf01ea",
-    "ValidityCell": "6ed155189dc83259",
+    "BaseCell": "e13868c34d9086ca",
+    "VariantCell": "d9e6796b0c2aa87b",
+    "CounterfactualCell": "5d7a5e0e2d74533c",
+    "ProofCell": "4e80a85ec15dfdac",
+    "ProvedCell": "ceeb1d74b939af7c",
+    "ValidityCell": "bd1d515a4598f43a",
 }
 
 
