@@ -8,19 +8,17 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geco_ray.cells import (
+from geco_ray.cells import Cell
+from geco_ray.errors import UserError, unknown_name
+from geco_ray.experiments.cfe.cells import (
     BaseCell,
-    Cell,
     CounterfactualCell,
-    ExplainCell,
     ProofCell,
     ProvedCell,
-    ScoreCell,
-    TrainCell,
     ValidityCell,
     VariantCell,
 )
-from geco_ray.errors import UserError, unknown_name
+from geco_ray.experiments.geco.cells import ExplainCell, ScoreCell, TrainCell
 from geco_ray.plan.config import CfeAxes, ComponentChoice, GecoAxes, Grid, refuse_twice
 from geco_ray.plan.gridfile import GridText, KeyPath
 from geco_ray.registry import Entry, OptionError, Options, Registry

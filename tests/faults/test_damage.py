@@ -13,10 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from geco_ray.cells import BaseCell, Cell, VariantCell
+from geco_ray.cells import Cell
 from geco_ray.errors import StorageError
 from geco_ray.experiments import base as work
 from geco_ray.experiments.base import Result, Workplace, run_pack
+from geco_ray.experiments.cfe.cells import BaseCell, VariantCell
 from geco_ray.ledger import DamagedCell, Ledger
 from geco_ray.plan.remaining import make_plan
 

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
-from geco_ray.cells import Cell, ExplainCell, ScoreCell, TrainCell, ValidityCell, VariantCell
+from geco_ray.cells import Cell
 from geco_ray.errors import UserError
+from geco_ray.experiments.cfe.cells import ValidityCell, VariantCell
+from geco_ray.experiments.geco.cells import ExplainCell, ScoreCell, TrainCell
 from geco_ray.geco import encoders
 from geco_ray.geco.attribution.base import ATTRIBUTIONS
 from geco_ray.geco.encoders import EncoderSource

@@ -7,7 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from geco_ray.cells import BaseCell, Cell, CounterfactualCell, ValidityCell, VariantCell
+from geco_ray.cells import Cell
+from geco_ray.experiments.cfe.cells import BaseCell, CounterfactualCell, ValidityCell, VariantCell
 from geco_ray.ledger import Ledger
 from geco_ray.plan.remaining import HOLDER_STAGES, TRIAL_STAGES, make_plan
 from geco_ray.registry import NoOptions

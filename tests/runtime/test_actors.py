@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from geco_ray.cells import BaseCell, Cell, VariantCell
+from geco_ray.cells import Cell
+from geco_ray.experiments.cfe.cells import BaseCell, VariantCell
 from geco_ray.runtime.actors import _Queue
 
 CELLS: list[Cell] = [

@@ -8,9 +8,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geco_ray.cells import BaseCell, Cell, CounterfactualCell, ProofCell, ProvedCell, ValidityCell, VariantCell
+from geco_ray.cells import Cell
 from geco_ray.device import resolve_device
 from geco_ray.experiments.base import HeldStage, Result, Subject, Workplace, computation, held_stage, refuse_changed
+from geco_ray.experiments.cfe.cells import (
+    BaseCell,
+    CounterfactualCell,
+    ProofCell,
+    ProvedCell,
+    ValidityCell,
+    VariantCell,
+)
 from geco_ray.ledger import Ledger
 
 if TYPE_CHECKING:

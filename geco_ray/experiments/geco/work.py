@@ -7,9 +7,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from geco_ray.cells import Cell, ExplainCell, ScoreCell, TrainCell
+from geco_ray.cells import Cell
 from geco_ray.device import resolve_device
 from geco_ray.experiments.base import HeldStage, Result, Subject, Workplace, computation, held_stage, refuse_changed
+from geco_ray.experiments.geco.cells import ExplainCell, ScoreCell, TrainCell
 from geco_ray.ledger import Ledger
 
 if TYPE_CHECKING:
