@@ -40,10 +40,10 @@ def require_folder(ledger: Ledger) -> None:
 
 def scan_folder(ledger: Ledger, ids: Collection[str] | None = None) -> tuple[int, dict[str, dict[str, str]]]:
     """Read every file of the finished cells (of ``ids`` if given): how many are whole, and stage to id to fault."""
-    from geco_ray.plan.expand import STAGES
+    from geco_ray.plan.benchmark import stages
 
     whole, wrong = 0, {}
-    for stage in STAGES:
+    for stage in stages():
         records, problems = ledger.scan(stage)
         problems = {cell_id: fault for cell_id, fault in problems.items() if ids is None or cell_id in ids}
         for record in records.values():

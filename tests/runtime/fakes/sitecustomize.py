@@ -51,28 +51,28 @@ def patch_work(work: Any) -> None:
         act(cell)
         return work.Result(pa.table({"x": [cell.id]}))
 
-    def compute(cells: Any, ledger: Any, place: Any) -> Any:
+    def compute(cells: Any, ledger: Any, context: Any) -> Any:
         for cell in cells:
             yield cell, answer(cell)
 
-    class Subject:
+    class LoadedModel:
         def answer(self, cell: Any) -> Any:
             return answer(cell)
 
-    def load(cell: Any, ledger: Any, place: Any) -> Any:
-        note("loaded", work._HELD[cell.stage].key(cell))
-        return Subject()
+    def load(cell: Any, ledger: Any, context: Any) -> Any:
+        note("loaded", work.served_stage(cell.stage).key(cell))
+        return LoadedModel()
 
     for name in ("geco", "cfe"):
         stage = types.ModuleType(f"geco_ray.experiments.{name}.work")
-        setattr(stage, f"check_{name}_inputs", lambda cells, data_dir: None)
+        stage.check_inputs = lambda cells, data_dir: None  # type: ignore[attr-defined]
         sys.modules[stage.__name__] = stage
     geco_ray.device.limit_threads = lambda threads: None
     for stage_name, kind in (("train", ""), ("score", ""), ("models", "base"), ("models", "variant")):
         work.computation(stage_name, kind)(compute)
     work.computation("counterfactuals")(compute)
-    work.held_stage("explain", work.HeldStage(key=lambda cell: cell.model.id, load=load))
-    work.held_stage("validity", work.HeldStage(key=lambda cell: cell.counterfactuals.base.id, load=load))
+    work.serve_stage("explain", work.ServedStage(key=lambda cell: cell.model.id, load=load))
+    work.serve_stage("validity", work.ServedStage(key=lambda cell: cell.counterfactuals.base.id, load=load))
 
 
 def patch_trials(trials: Any) -> None:
