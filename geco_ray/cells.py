@@ -20,6 +20,9 @@ from typing import Any, ClassVar
 
 from geco_ray.registry import Options
 
+# Of a field that identifies what another field already names, and that nobody wants to read.
+FINGERPRINT = {"readable": False}
+
 
 def runtime_field(default: Any = dataclasses.MISSING) -> Any:
     """A field that the work needs and the result does not depend on."""
@@ -71,13 +74,20 @@ class Cell:
                 merged |= value.params()
         return merged | self.own() | {"kind": self.KIND}
 
+    def readable(self) -> dict[str, Any]:
+        """:meth:`params` without fingerprints and kind: the values that people tell cells apart by."""
+        merged: dict[str, Any] = {}
+        for name, value in self._identity_fields():
+            if isinstance(value, Cell):
+                merged |= value.readable()
+            elif not _is_cells(value) and type(self).__dataclass_fields__[name].metadata.get("readable", True):
+                merged[name] = _plain(value)
+        return merged
+
     @property
     def title(self) -> str:
         """One line for people: the values that tell this cell from its neighbours."""
-        hidden = {"data", "encoder_fingerprint", "kind", "options"}
-        shown = [
-            str(v) for k, v in self.params().items() if k not in hidden and v is not None and not isinstance(v, dict)
-        ]
+        shown = [str(value) for value in self.readable().values() if value is not None and not isinstance(value, dict)]
         return f"{self.stage} " + " · ".join(shown)
 
 

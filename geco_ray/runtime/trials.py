@@ -16,6 +16,7 @@ from geco_ray.errors import StorageError
 from geco_ray.experiments.base import WorkerContext
 from geco_ray.experiments.worker import Outcome, run_pack
 from geco_ray.ledger import Ledger
+from geco_ray.plan.benchmark import owner_of
 from geco_ray.runtime.session import remove_folder, temporary_folder
 
 Report = Callable[[Outcome], None]
@@ -52,6 +53,45 @@ def _trainable() -> Any:
             """Nothing, see :meth:`save_checkpoint`."""
 
     return PackTrial
+
+
+def describe(pack: Sequence[Cell]) -> dict[str, Any]:
+    """What tells a pack from others, as a trial's configuration: benchmark, stage, kind and its cells' readable values.
+
+    A value in which its cells differ is a list, or ``0 to 24`` where it is whole numbers without a gap.
+    """
+    first, values = pack[0], [cell.readable() for cell in pack]
+    described: dict[str, Any] = {"benchmark": owner_of(first.stage).name, "stage": first.stage}
+    if first.KIND:
+        described["kind"] = first.KIND
+    for key in dict.fromkeys(key for one in values for key in one):
+        different: list[Any] = []
+        for one in values:
+            if one.get(key) not in different:
+                different.append(one.get(key))
+        described[key] = different[0] if len(different) == 1 else _range(different)
+    return described
+
+
+def _range(values: list[Any]) -> Any:
+    if len(values) > 2 and all(isinstance(value, int) for value in values):
+        low, high = min(values), max(values)
+        if high - low == len(values) - 1:
+            return f"{low} to {high}"
+    return values
+
+
+def _param_space(packs: Sequence[tuple[Cell, ...]]) -> dict[str, Any]:
+    """One trial per pack: its number, and beside it what people and callbacks tell it by."""
+    from ray import tune
+
+    described = [describe(pack) for pack in packs]
+
+    def take(key: str) -> Any:
+        return tune.sample_from(lambda spec: described[spec.config.pack].get(key))
+
+    space = {key: take(key) for key in dict.fromkeys(key for one in described for key in one)}
+    return space | {"pack": tune.grid_search(list(range(len(packs))))}
 
 
 class _Inbox:
@@ -106,7 +146,7 @@ def run_trials(packs: Sequence[tuple[Cell, ...]], context: WorkerContext, gpus: 
     trainable = tune.with_parameters(_trainable(), packs=list(packs), context=context)
     tuner = tune.Tuner(
         tune.with_resources(trainable, {"cpu": 1, "gpu": gpus}),
-        param_space={"pack": tune.grid_search(list(range(len(packs))))},
+        param_space=_param_space(packs),
         tune_config=tune.TuneConfig(
             # A fresh process per trial frees GPU memory for certain; on CPUs it would cost seconds per trial.
             reuse_actors=gpus == 0,

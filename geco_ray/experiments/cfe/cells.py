@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from geco_ray.cells import Cell
+from geco_ray.cells import FINGERPRINT, Cell
 from geco_ray.registry import Options
 
 
@@ -16,7 +16,7 @@ class BaseCell(Cell):
     STAGE: ClassVar[str] = "models"
     KIND: ClassVar[str] = "base"
     dataset: str
-    data: str
+    data: str = field(metadata=FINGERPRINT)
     base_seed: int
     seeding: str
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from geco_ray.cells import Cell, runtime_field
+from geco_ray.cells import FINGERPRINT, Cell, runtime_field
 from geco_ray.registry import Options
 
 
@@ -18,9 +18,9 @@ class TrainCell(Cell):
 
     STAGE: ClassVar[str] = "train"
     dataset: str
-    data: str
+    data: str = field(metadata=FINGERPRINT)
     encoder: str
-    encoder_fingerprint: str
+    encoder_fingerprint: str = field(metadata=FINGERPRINT)
     paradigm: str
     paradigm_options: Options
     seed: int | None

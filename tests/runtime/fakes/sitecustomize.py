@@ -2,7 +2,7 @@
 
 The folder ``$GECO_RAY_FAKE`` tells what the stand-ins do and keeps what they did: ``acts.json`` maps a part of a cell's
 title to ``raise``, ``die``, ``kill once`` or ``sleep S``; ``computed`` gets a line for each attempt at a cell,
-``trials`` one for each Ray Tune run.
+``trials`` one for each Ray Tune run, ``configurations`` one for each trial that started.
 """
 
 from __future__ import annotations
@@ -84,6 +84,18 @@ def patch_trials(trials: Any) -> None:
         return count
 
     trials.run_trials = run_trials
+    make = trials._listener
+
+    def listener() -> Any:
+        heard = make()
+
+        class Recorder(type(heard)):  # type: ignore[misc]
+            def on_trial_start(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
+                note("configurations", json.dumps(trial.config))
+
+        return Recorder()
+
+    trials._listener = listener
 
 
 class Patcher(MetaPathFinder):
