@@ -56,10 +56,10 @@ class Benchmark:
         stages: in the order they run; a cell is computed from cells of its own or earlier stages.
         expand: axes to cells, upstream cells before what hangs on them; imports neither torch nor Ray.
         datasets: gives the names that its axis ``datasets`` takes, from the user's data folder (a path, or None).
-        check_inputs: takes cells and the data folder, opens what the cells need, and raises UserError for what is
-            missing, before anything is written.
         work: the module that registers how cells of its stages are computed (see ``geco_ray.experiments.base``).
         reading: the :class:`analysis.topic.Topic` that reads its finished cells.
+        check_inputs: takes cells and the data folder, opens what the cells need, and raises UserError for what is
+            missing, before anything is written; left out where there is nothing to open.
         pack_key: cells of one stage and kind with the same key are computed together.
         components: axis to the registry whose components it takes, as ``geco-ray ls`` shows them.
         health: gives facts for ``geco-ray doctor`` from the data folder; may be left out.
@@ -71,9 +71,9 @@ class Benchmark:
     stages: tuple[Stage, ...]
     expand: Callable[[Any, Resolver], Iterator[Cell]]
     datasets: str
-    check_inputs: str
     work: str
     reading: str
+    check_inputs: str | None = None
     pack_key: Callable[[Any], Hashable] = own_pack
     components: Mapping[str, str] = field(default_factory=dict)
     health: str | None = None

@@ -14,7 +14,7 @@ from geco_ray.cells import Cell
 from geco_ray.errors import GecoRayError
 from geco_ray.experiments.base import WorkerContext
 from geco_ray.ledger import Ledger
-from geco_ray.plan.benchmark import Stage, load_named, owner_of, stages
+from geco_ray.plan.benchmark import Stage, benchmarks, load_named, stage_owners, stages
 from geco_ray.plan.config import RunSettings
 from geco_ray.plan.expand import packs
 from geco_ray.plan.remaining import Plan, make_plan
@@ -81,15 +81,11 @@ def check_inputs(cells: Sequence[Cell], settings: RunSettings) -> None:
     Raises:
         UserError: a file or encoder is missing or wrong, with the remedy.
     """
-    needed: dict[str, list[Cell]] = {}
-    for cell in cells:
-        needed.setdefault(cell.stage, []).append(cell)
-    checks: dict[str, list[Cell]] = {}
-    for stage in stages():
-        checks.setdefault(owner_of(stage).check_inputs, []).extend(needed.get(stage, ()))
-    for check, concerned in checks.items():
-        if concerned:
-            load_named(check)(concerned, settings.data_dir)
+    owners = stage_owners()
+    for benchmark in benchmarks():
+        concerned = [cell for cell in cells if owners[cell.stage] is benchmark]
+        if concerned and benchmark.check_inputs is not None:
+            load_named(benchmark.check_inputs)(concerned, settings.data_dir)
 
 
 def run_plan(plan: Plan, cells: list[Cell], settings: RunSettings, console: Console) -> Plan:

@@ -24,5 +24,6 @@ declare(
         check_inputs="geco_ray.experiments.cfe.work:check_inputs",
         work="geco_ray.experiments.cfe.work",
         reading="analysis.cfe.topic:TOPIC",
+        health="geco_ray.experiments.cfe.health:health",
     )
 )

@@ -20,5 +20,6 @@ declare(
         check_inputs="geco_ray.experiments.geco.work:check_inputs",
         work="geco_ray.experiments.geco.work",
         reading="analysis.geco.topic:TOPIC",
+        health="geco_ray.experiments.geco.health:health",
     )
 )
