@@ -140,7 +140,7 @@ def test_faults_stay_where_they_are_and_the_next_run_does_only_those_cells(site:
     assert len(calm) <= 8
     assert "Traceback" not in err
     attempts = site.computed()
-    # A pack that raised gives each open cell one more try; a killed worker and a dead holder are tried once more.
+    # A pack that raised gives each open cell one more try; a killed worker and a dead actor are tried once more.
     assert {title: n for title, n in attempts.items() if n > 1} == {raises: 2, poison: 2, once: 2}
     # Train: a trial per cell (its encoder is not frozen). Models: one for the bases, one per base and family.
     assert (site.folder / "fake" / "trials").read_text().split() == ["2", "1", "4", "4"]
