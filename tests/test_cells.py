@@ -13,19 +13,16 @@ from typing import Any
 
 import pytest
 
-from geco_ray import cells
-from geco_ray.cells import (
+from geco_ray.cells import Cell
+from geco_ray.experiments.cfe.cells import (
     BaseCell,
-    Cell,
     CounterfactualCell,
-    ExplainCell,
     ProofCell,
     ProvedCell,
-    ScoreCell,
-    TrainCell,
     ValidityCell,
     VariantCell,
 )
+from geco_ray.experiments.geco.cells import ExplainCell, ScoreCell, TrainCell
 from geco_ray.plan.config import RunSettings
 from geco_ray.registry import Options
 
@@ -80,7 +77,7 @@ GOLDEN = {
 
 def subclasses(kind: type[Cell]) -> Iterator[type[Cell]]:
     for child in kind.__subclasses__():
-        yield from ([child] if child.__module__ == cells.__name__ else [])
+        yield from ([child] if child.__module__.startswith("geco_ray.") else [])
         yield from subclasses(child)
 
 
@@ -167,7 +164,7 @@ def test_golden_ids() -> None:
 
 def test_ids_do_not_depend_on_the_process_its_hash_seed_or_its_folder(tmp_path: Any) -> None:
     code = (
-        "from geco_ray.cells import BaseCell, VariantCell;"
+        "from geco_ray.experiments.cfe.cells import BaseCell, VariantCell;"
         "print(VariantCell(BaseCell('breast_cancer', 'd' * 8, 2026, 'paper'), 'seed', 0).id)"
     )
     for seed in ("0", "12345"):

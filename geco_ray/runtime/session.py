@@ -182,7 +182,7 @@ def _start_local(settings: RunSettings, folder: str) -> None:
 
 
 def _silence_raylet() -> None:
-    """Keep Ray from printing a screen to stdout for each worker that dies: what it meant for a cell is told by us.
+    """Keep Ray from printing a screen to stdout for each worker that dies: we report what it meant for a cell.
 
     ``log_to_driver=False`` does not reach these messages. On a cluster they may tell why no node comes, and stay.
     """

@@ -8,9 +8,25 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geco_ray.cells import BaseCell, Cell, CounterfactualCell, ProofCell, ProvedCell, ValidityCell, VariantCell
+from geco_ray.cells import Cell
 from geco_ray.device import resolve_device
-from geco_ray.experiments.base import HeldStage, Result, Subject, Workplace, computation, held_stage, refuse_changed
+from geco_ray.experiments.base import (
+    LoadedModel,
+    Result,
+    ServedStage,
+    WorkerContext,
+    computation,
+    require_unchanged,
+    serve_stage,
+)
+from geco_ray.experiments.cfe.cells import (
+    BaseCell,
+    CounterfactualCell,
+    ProofCell,
+    ProvedCell,
+    ValidityCell,
+    VariantCell,
+)
 from geco_ray.experiments.cfe.labels import labelled
 from geco_ray.ledger import Ledger
 
@@ -24,7 +40,7 @@ if TYPE_CHECKING:
     from geco_ray.cfe.model_stack import StackedModels
 
 
-def check_cfe_inputs(cells: Sequence[Cell], data_dir: Path | None) -> None:
+def check_inputs(cells: Sequence[Cell], data_dir: Path | None) -> None:
     """Open every data set that the cells need.
 
     Raises:
@@ -52,21 +68,21 @@ def _dataset(name: str, data_dir: Path | None, fingerprint: str) -> Dataset:
     from geco_ray.cfe.data.datasets import load_dataset
 
     dataset = load_dataset(name, data_dir)
-    refuse_changed("data set", name, dataset.fingerprint, fingerprint)
+    require_unchanged("data set", name, dataset.fingerprint, fingerprint)
     return dataset
 
 
-@computation("models", "base", whole=True)
-def train_bases(cells: Sequence[BaseCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
+@computation("models", "base", recompute_pack=True)
+def train_bases(cells: Sequence[BaseCell], ledger: Ledger, context: WorkerContext) -> Iterator[tuple[Cell, Result]]:
     """Train the base models of one data set as one stack."""
     from geco_ray.cfe.base_model import train_bases as train
     from geco_ray.cfe.model_table import base_table
     from geco_ray.cfe.seeding import BaseKey
     from geco_ray.cfe.training import Pool
 
-    dataset = _dataset(cells[0].dataset, place.data_dir, cells[0].data)
+    dataset = _dataset(cells[0].dataset, context.data_dir, cells[0].data)
     keys = [BaseKey(cell.dataset, cell.base_seed, cell.seeding) for cell in cells]
-    for cell, base in zip(cells, train(keys, Pool.of(dataset), resolve_device(place.device)), strict=True):
+    for cell, base in zip(cells, train(keys, Pool.of(dataset), resolve_device(context.device)), strict=True):
         yield cell, Result(labelled(base_table(base, dataset.test), cell))
 
 
@@ -83,8 +99,10 @@ def _base(cell: BaseCell, ledger: Ledger) -> BaseModel:
     return BaseModel(BaseKey(cell.dataset, cell.base_seed, cell.seeding), _stored(cell, ledger))
 
 
-@computation("models", "variant", whole=True)
-def make_variants(cells: Sequence[VariantCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
+@computation("models", "variant", recompute_pack=True)
+def make_variants(
+    cells: Sequence[VariantCell], ledger: Ledger, context: WorkerContext
+) -> Iterator[tuple[Cell, Result]]:
     """Make variants of one family and base model; those that are trained are trained as one stack."""
     from geco_ray.cfe.changes.base import make_variants as make
     from geco_ray.cfe.changes.base import variant_specs
@@ -92,9 +110,9 @@ def make_variants(cells: Sequence[VariantCell], ledger: Ledger, place: Workplace
     from geco_ray.cfe.training import Pool
 
     first = cells[0]
-    dataset, base = _dataset(first.base.dataset, place.data_dir, first.base.data), _base(first.base, ledger)
+    dataset, base = _dataset(first.base.dataset, context.data_dir, first.base.data), _base(first.base, ledger)
     specs = variant_specs(first.family, base.key, [cell.variant for cell in cells])
-    made = make(specs, base, Pool.of(dataset), resolve_device(place.device))
+    made = make(specs, base, Pool.of(dataset), resolve_device(context.device))
     for cell, variant in zip(cells, made, strict=True):
         yield cell, Result(labelled(model_table(base, [variant], dataset.test), cell))
 
@@ -102,7 +120,7 @@ def make_variants(cells: Sequence[VariantCell], ledger: Ledger, place: Workplace
 @computation("counterfactuals")
 @computation("counterfactuals", "proof")
 def generate(
-    cells: Sequence[CounterfactualCell | ProofCell], ledger: Ledger, place: Workplace
+    cells: Sequence[CounterfactualCell | ProofCell], ledger: Ledger, context: WorkerContext
 ) -> Iterator[tuple[Cell, Result]]:
     """One method's counterfactuals. It sees the base model and the data, and has no way to a changed model.
 
@@ -113,9 +131,9 @@ def generate(
     from geco_ray.cfe.methods.base import METHODS, GenerationTask
     from geco_ray.cfe.model_stack import StackedModels
 
-    device = resolve_device(place.device)
+    device = resolve_device(context.device)
     for cell in cells:
-        dataset = _dataset(cell.base.dataset, place.data_dir, cell.base.data)
+        dataset = _dataset(cell.base.dataset, context.data_dir, cell.base.data)
         base = _base(cell.base, ledger)
         factuals = select_factuals(base, dataset.test)
         block = slice(cell.first, cell.end) if isinstance(cell, ProofCell) else slice(None)
@@ -135,7 +153,9 @@ def generate(
 
 
 @computation("counterfactuals", "proved")
-def put_together(cells: Sequence[ProvedCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
+def assemble_proof_blocks(
+    cells: Sequence[ProvedCell], ledger: Ledger, context: WorkerContext
+) -> Iterator[tuple[Cell, Result]]:
     """The blocks of a method that proves its answers, as one table.
 
     Raises:
@@ -151,11 +171,11 @@ def put_together(cells: Sequence[ProvedCell], ledger: Ledger, place: Workplace) 
         info = {key: value for key, value in records[0].info.items() if key in ("set_up", "eligible_factuals")}
         info["set_up_seconds"] = records[0].info["set_up_seconds"]
         info["request_seconds"] = [seconds for record in records for seconds in record.info["request_seconds"]]
-        whole = pa.concat_tables(tables, promote_options="permissive") if tables else ledger.table(records[0])
-        ids = whole["factual_id"].to_pylist()
+        table = pa.concat_tables(tables, promote_options="permissive") if tables else ledger.table(records[0])
+        ids = table["factual_id"].to_pylist()
         if ids != list(range(len(ids))) or len(ids) != min(MAX_FACTUALS, info["eligible_factuals"]):
             raise ValueError(f"the blocks hold requests {ids}, {info['eligible_factuals']} rows are eligible")
-        yield cell, Result(whole, info=info)
+        yield cell, Result(table, info=info)
 
 
 def _json(value: Any) -> Any:
@@ -196,8 +216,8 @@ class _Bank:
         return Result(labelled(validity_table(models, made), cell), info=_disagreements(models, self._device, made))
 
 
-def _load_bank(cell: ValidityCell, ledger: Ledger, place: Workplace) -> Subject:
-    return _Bank(ledger, resolve_device(place.device))
+def _load_bank(cell: ValidityCell, ledger: Ledger, context: WorkerContext) -> LoadedModel:
+    return _Bank(ledger, resolve_device(context.device))
 
 
-held_stage("validity", HeldStage(key=lambda cell: cell.counterfactuals.base.id, load=_load_bank))
+serve_stage("validity", ServedStage(key=lambda cell: cell.counterfactuals.base.id, load=_load_bank))
