@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from geco_ray.errors import UserError, suggest
+from geco_ray.files.checksums import sha256_of
 from geco_ray.files.home import expand_home
 
 if TYPE_CHECKING:
@@ -74,9 +75,8 @@ def resolve_encoder(name: str) -> EncoderSource:
     if "@" in name and not Path(name).is_dir():
         repository, _, revision = name.rpartition("@")
         if not re.fullmatch(r"[0-9a-f]{40}", revision):
-            raise UserError(
-                f"encoder {name!r} has no pinned commit", found=revision, expected="name@ and 40 hex digits"
-            )
+            expected = "name@ and 40 hex digits"
+            raise UserError(f"encoder {name!r} has no pinned commit", found=revision, expected=expected)
         return _hub_source(name, repository, revision)
     if (folder := expand_home(name, "encoder")).is_dir():
         return _folder_source(name, folder.resolve())
@@ -180,9 +180,7 @@ def load_encoder(source: EncoderSource) -> BertModel:
     missing = sorted(report["missing_keys"])
     if missing:  # they would be filled with random numbers in silence
         raise UserError(f"the weights of encoder {source.name!r} lack {missing[0]!r}", where=str(folder))
-    model.eval()
-    model.requires_grad_(False)
-    return model
+    return model.eval().requires_grad_(False)
 
 
 def _packaged_folder(name: str) -> Path:
@@ -226,11 +224,8 @@ def _check_folder(name: str, folder: Path) -> Path:
 @lru_cache(maxsize=16)
 def _files_fingerprint(stamps: tuple[tuple[str, int, int], ...]) -> str:
     """SHA-256 over the files' hashes; remembered for as long as their sizes and times stay the same."""
-    hashes = []
-    for path, _, _ in stamps:
-        with Path(path).open("rb") as file:
-            hashes.append(hashlib.file_digest(file, "sha256").hexdigest())
-    return hashlib.sha256(" ".join(hashes).encode()).hexdigest()
+    hashes = " ".join(sha256_of(Path(path)) for path, _, _ in stamps)
+    return hashlib.sha256(hashes.encode()).hexdigest()
 
 
 def _tokenizer_fingerprint(folder: Path) -> str:

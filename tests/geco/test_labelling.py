@@ -15,12 +15,11 @@ from geco_ray.geco.corpus.labelling import (
     Label,
     Labelling,
     Sentence,
-    dump_labelling,
     load_labelling,
     parse_labelling,
-    write_labelling,
 )
 from geco_ray.geco.corpus.markup import parse_markup
+from geco_ray.geco.corpus.writing import dump_labelling, write_labelling
 
 CLASSES = ("female", "male", "neutral")
 HEAD = f"format: {FORMAT}\nclasses: [female, male, neutral]\nsentences:\n"  # three lines

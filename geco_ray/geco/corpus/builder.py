@@ -16,10 +16,11 @@ from typing import Literal, cast
 
 from geco_ray.errors import UserError, unknown_name
 from geco_ray.files.text import compare_key
-from geco_ray.geco.corpus.labelling import VERSIONS, Label, Labelling, Sentence, write_text
+from geco_ray.geco.corpus.labelling import VERSIONS, Label, Labelling, Sentence
 from geco_ray.geco.corpus.neutral import NeutralRules
-from geco_ray.geco.data.dataset import Row, Task, combine_fingerprint
-from geco_ray.geco.rows import parse_rows
+from geco_ray.geco.corpus.writing import write_text
+from geco_ray.geco.rows import Row, parse_rows
+from geco_ray.geco.task import Task, combine_fingerprint
 from geco_ray.seeds import derive_seed
 
 Kind = Literal["binary", "non_binary"]
