@@ -44,14 +44,6 @@ _QUIET = {
 }
 
 
-def _lend_home(folder: str) -> bool:
-    """Name a home folder for a user who has none, since Ray asks for one; whether it was needed."""
-    homeless = os.path.expanduser("~") == "~"  # noqa: PTH111 (pathlib's raises)
-    if homeless:
-        os.environ["HOME"] = folder
-    return homeless
-
-
 @contextlib.contextmanager
 def ray_session(settings: RunSettings, on_death: Callable[[str], None] | None = None) -> Iterator[dict[str, float]]:
     """A Ray that belongs to this run (or a connection to the cluster at ``settings.address``).
@@ -77,7 +69,6 @@ def ray_session(settings: RunSettings, on_death: Callable[[str], None] | None = 
     logging.getLogger("ray").setLevel(logging.CRITICAL)
     folder = temporary_folder() if local else None
     on_sigterm = signal.getsignal(signal.SIGTERM)
-    homeless = _lend_home(str(folder or tempfile.gettempdir()))
     try:
         try:
             if local:
@@ -103,8 +94,6 @@ def ray_session(settings: RunSettings, on_death: Callable[[str], None] | None = 
             yield {name: float(value) for name, value in ray.cluster_resources().items()}
     finally:
         ray.shutdown()
-        if homeless:
-            del os.environ["HOME"]
         if folder is not None:
             remove_folder(folder)
 
