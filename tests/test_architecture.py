@@ -60,7 +60,6 @@ LONG_FUNCTIONS = {
     "geco_ray/cfe/generation.py:generate": "to be split",
     "geco_ray/cfe/milp/proof.py:prove": "to be split",
     "geco_ray/cfe/milp/program.py:ball_program": "to be split",
-    "geco_ray/geco/corpus/neutral.py:neutral_labels": "to be split",
     "geco_ray/geco/corpus/builder.py:build_task": "to be split",
 }
 
