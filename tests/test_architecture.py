@@ -43,11 +43,7 @@ HEAVY = ("torch", "ray")
 
 FILE_LINES, FUNCTION_LINES, MEDIAN_LINES, FOLDER_MODULES, TOP_MODULES = 300, 40, 120, 16, 10
 
-KNOWN_CIRCLES: frozenset[tuple[str, ...]] = frozenset(
-    {
-        ("geco_ray.experiments.base", "geco_ray.experiments.cfe.work", "geco_ray.experiments.geco.work"),
-    }
-)
+KNOWN_CIRCLES: frozenset[tuple[str, ...]] = frozenset()
 LONG_FILES = {
     "geco_ray/ledger/ledger.py": "records and the ledger in one file; to be split",
     "geco_ray/cli/cluster.py": "one check after another; to be split",
