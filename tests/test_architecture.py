@@ -26,7 +26,7 @@ LAYERS: dict[str, frozenset[str]] = {
     "geco": GROUND - {"cells"},
     "cfe": GROUND - {"cells"},
     "ledger": GROUND,
-    "plan": GROUND | {"ledger", "geco", "cfe"},
+    "plan": GROUND | {"ledger"},
     "experiments": GROUND | {"ledger", "plan", "geco", "cfe"},
     "runtime": GROUND | {"ledger", "plan", "experiments"},
     "analysis": GROUND | {"ledger", "geco", "cfe"},
