@@ -26,7 +26,7 @@ LAYERS: dict[str, frozenset[str]] = {
     "geco": GROUND - {"cells"},
     "cfe": GROUND - {"cells"},
     "ledger": GROUND,
-    "plan": GROUND | {"ledger", "geco", "cfe"},
+    "plan": GROUND | {"ledger"},
     "experiments": GROUND | {"ledger", "plan", "geco", "cfe"},
     "runtime": GROUND | {"ledger", "plan", "experiments"},
     "analysis": GROUND | {"ledger", "geco", "cfe"},
@@ -53,7 +53,6 @@ LONG_FUNCTIONS = {
     "geco_ray/cfe/generation.py:generate": "to be split",
     "geco_ray/cfe/milp/proof.py:prove": "to be split",
     "geco_ray/cfe/milp/program.py:ball_program": "to be split",
-    "geco_ray/geco/corpus/neutral.py:neutral_labels": "to be split",
     "geco_ray/geco/corpus/builder.py:build_task": "to be split",
 }
 
