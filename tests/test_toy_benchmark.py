@@ -93,7 +93,7 @@ def views(numbers):
 TOPIC = Topic(
     name="walks", question="how far walks get", begins_with="mean", stages=(MEAN,), names=(),
     load=lambda ledger, ids: stage_frame(ledger, MEAN, ids),
-    tables={"walks.csv": Table("mean position by data set", lambda numbers: numbers.frames[["dataset", "first"]])},
+    tables={"walks.csv": Table("means", lambda numbers: numbers.frames[["dataset", "first"]].sort_values("dataset"))},
     views=views,
 )
 """
