@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from geco_ray.cfe.data.cards import BUILT_IN, Card, read_card
+from geco_ray.cfe.data.remarks import Remark
 from geco_ray.cfe.data.split import four_way_split
-from geco_ray.cfe.data.tabular import Table, check_table, file_sha256, read_table
+from geco_ray.cfe.data.tabular import Table, check_table, read_table
 from geco_ray.errors import UserError, unknown_name
+from geco_ray.files.text import same_text
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -41,7 +43,8 @@ class Part:
 class Dataset:
     """A data set, split in four and standardised with the training part's mean and (population) deviation.
 
-    Label 1 is the favourable outcome. ``mean`` and ``scale`` (float64 (d,)) lead back to the table's units.
+    Label 1 is the favourable outcome. ``mean`` and ``scale`` (float64 (d,)) lead back to the table's units. ``remarks``
+    are values of the table that may not mean what they say (:mod:`geco_ray.cfe.data.remarks`).
     """
 
     name: str
@@ -54,6 +57,7 @@ class Dataset:
     scale: npt.NDArray[np.float64]
     fingerprint: str
     card: Card
+    remarks: tuple[Remark, ...] = ()
 
     def in_units(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Standardised rows (n, d) in the units of the table."""
@@ -88,7 +92,7 @@ def dataset_fingerprint(name: str, data_dir: Path | None = None) -> str:
     A card that pins its SHA-256 (all built-in ones) needs no file; else the file is hashed.
     """
     card = dataset_card(name, data_dir)
-    sha256 = card.sha256 or file_sha256(find_file(card, data_dir))
+    sha256 = card.sha256 or _file_sha256(find_file(card, data_dir))
     return hashlib.sha256(f"{PREPARATION}\n{card.digest()}\n{sha256}".encode()).hexdigest()
 
 
@@ -117,7 +121,8 @@ def prepare(table: Table, card: Card, fingerprint: str, *, where: str) -> Datase
     """Split and standardise a cleaned table.
 
     Raises:
-        UserError: too few rows for the split, or a feature that is constant in the training part.
+        UserError: too few rows for the split, a feature that is constant in the training part, or one whose mean,
+            deviation or scaled values overflow.
     """
     split = four_way_split(table.y, where=where)
     from sklearn.preprocessing import StandardScaler
@@ -131,15 +136,36 @@ def prepare(table: Table, card: Card, fingerprint: str, *, where: str) -> Datase
             found=float(train[0, constant[0]]),
             remedy="Drop it in the card.",
         )
-    scaler = StandardScaler().fit(train)
+    with np.errstate(over="ignore", invalid="ignore"):  # looked for below, by column
+        scaler = StandardScaler().fit(train)
+        scaled = np.asarray(scaler.transform(table.x), dtype=np.float64)
+    mean, scale = np.asarray(scaler.mean_), np.asarray(scaler.scale_)
+    _refuse_overflow(table, scaled, np.isfinite(mean) & np.isfinite(scale), where)
 
     def part(rows: npt.NDArray[np.int64]) -> Part:
-        x = np.ascontiguousarray(scaler.transform(table.x[rows]), dtype=np.float64)
-        return Part(x, table.y[rows], table.row_ids[rows])
+        return Part(np.ascontiguousarray(scaled[rows]), table.y[rows], table.row_ids[rows])
 
     train_part, update, val, test = (part(rows) for rows in (split.train, split.update, split.val, split.test))
-    mean, scale = np.asarray(scaler.mean_), np.asarray(scaler.scale_)
-    return Dataset(card.name, table.features, train_part, update, val, test, mean, scale, fingerprint, card)
+    return Dataset(
+        card.name, table.features, train_part, update, val, test, mean, scale, fingerprint, card, table.remarks
+    )
+
+
+def _refuse_overflow(table: Table, scaled: npt.NDArray[np.float64], finite: npt.NDArray[np.bool_], where: str) -> None:
+    """Networks compute in float32, so a scaled value must fit into it."""
+    fits = finite & (np.abs(scaled) <= np.finfo(np.float32).max).all(axis=0)  # NaN compares as False
+    if fits.all():
+        return
+    column = int(np.flatnonzero(~fits)[0])
+    values = table.x[:, column]
+    row = int(np.abs(values).argmax())
+    raise UserError(
+        f"column {table.features[column]!r} overflows when it is scaled",
+        where=table.place(row, where),
+        found=float(values[row]),
+        expected="numbers whose mean, deviation and scaled values are finite",
+        remedy="If it stands for a missing value, drop the column in the card, or take the rows out.",
+    )
 
 
 def check_feature_order(model: Sequence[str], data: Sequence[str], *, where: str) -> None:
@@ -153,7 +179,7 @@ def check_feature_order(model: Sequence[str], data: Sequence[str], *, where: str
             "model and data differ in the number of features", where=where, found=len(data), expected=str(len(model))
         )
     for position, (wanted, given) in enumerate(zip(model, data, strict=True)):
-        if wanted != given:
+        if not same_text(wanted, given):
             raise UserError(
                 f"model and data differ in column {position + 1}", where=where, found=given, expected=repr(wanted)
             )
@@ -222,10 +248,16 @@ def _card_files(data_dir: Path | None) -> list[Path]:
     return [path for folder in folders if folder.is_dir() for path in sorted(folder.glob("*.yaml"))]
 
 
+def _file_sha256(path: Path) -> str:
+    from geco_ray.files.download import sha256_of
+
+    return sha256_of(path)
+
+
 def _check_sha256(path: Path, card: Card) -> None:
     if card.sha256 is None:
         return
-    found = file_sha256(path)
+    found = _file_sha256(path)
     if found != card.sha256:
         source = f" and get it again from {card.url}" if card.url else ""
         raise UserError(
