@@ -21,24 +21,10 @@ from pathlib import Path
 from geco_ray.errors import StorageError, UserError
 from geco_ray.files.transfer import DownloadError, Limits, Transient, size_of, transfer
 
-__all__ = ["DownloadError", "cache_folder", "fetch", "is_offline", "removal_command", "sha256_of", "verify"]
+__all__ = ["DownloadError", "fetch", "is_offline", "removal_command", "sha256_of", "verify"]
 
 _YES, _NO = frozenset({"1", "true", "yes", "on"}), frozenset({"", "0", "false", "no", "off"})
 _LONGEST_WAIT = 8.0
-
-
-def cache_folder() -> Path:
-    """Where downloads are kept: ``$GECO_RAY_CACHE``, else the user cache of the platform plus ``geco_ray``."""
-    chosen = os.environ.get("GECO_RAY_CACHE")
-    if chosen:
-        return Path(chosen).expanduser()
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA")
-        return (Path(base) if base else Path.home() / "AppData" / "Local") / "geco_ray" / "Cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "geco_ray"
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "geco_ray"
 
 
 def is_offline() -> bool:

@@ -24,8 +24,8 @@ from geco_ray.seeds import torch_stream
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from geco_ray.geco.data.dataset import Row
     from geco_ray.geco.encoders import EncoderSource
+    from geco_ray.geco.rows import Row
     from geco_ray.geco.tokens import IntArray
 
 GENERAL_SEED = 43_532_791

