@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 from pydantic import Field, ValidationError, model_validator
@@ -151,6 +152,22 @@ BUILT_IN: dict[str, Card] = {
         ),
     )
 }
+
+
+_A_CARDS_KEY = re.compile(rb"""^(\xef\xbb\xbf)?(\{.*?)?["']?(target|favourable)["']?\s*:""", re.MULTILINE)
+
+
+def looks_like_a_card(path: Path) -> bool:
+    """Whether a YAML file is meant as a card: it has a card's key at the left edge, or a table of its name beside it.
+
+    A folder of data holds labellings, grids and lists of words too; a card with a fault in it is still one.
+    """
+    if path.with_suffix(".csv").is_file():
+        return True
+    try:
+        return _A_CARDS_KEY.search(path.read_bytes()) is not None
+    except OSError:
+        return False
 
 
 def read_card(path: Path) -> Card:

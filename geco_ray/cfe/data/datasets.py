@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geco_ray.cfe.data.cards import BUILT_IN, Card, read_card
+from geco_ray.cfe.data.cards import BUILT_IN, Card, looks_like_a_card, read_card
 from geco_ray.cfe.data.remarks import Remark
 from geco_ray.cfe.data.split import four_way_split
 from geco_ray.cfe.data.tabular import Table, check_table, read_table
@@ -66,7 +66,7 @@ class Dataset:
 
 def dataset_names(data_dir: Path | None = None) -> list[str]:
     """Names of the built-in data sets, and of those with a card (``NAME.yaml``) in one of the folders of data."""
-    return sorted({*BUILT_IN, *(path.stem for path in _card_files(data_dir))})
+    return sorted({*BUILT_IN, *(path.stem for path in _yaml_files(data_dir) if looks_like_a_card(path))})
 
 
 def dataset_card(name: str, data_dir: Path | None = None) -> Card:
@@ -77,12 +77,12 @@ def dataset_card(name: str, data_dir: Path | None = None) -> Card:
     """
     if name in BUILT_IN:
         return BUILT_IN[name]
-    for path in _card_files(data_dir):
-        if path.stem == name:
-            card = read_card(path)
-            if card.name != name:
-                raise UserError("a card's name and its file's name differ", where=str(path), found=card.name)
-            return card
+    named = [path for path in _yaml_files(data_dir) if path.stem == name]
+    for path in sorted(named, key=looks_like_a_card, reverse=True):  # one that is none is read last, and refused
+        card = read_card(path)
+        if card.name != name:
+            raise UserError("a card's name and its file's name differ", where=str(path), found=card.name)
+        return card
     raise unknown_name("data set", name, dataset_names(data_dir))
 
 
@@ -233,7 +233,7 @@ def download_dataset(
     return fetch(card.url, card.sha256, target, offline=offline)
 
 
-def _card_files(data_dir: Path | None) -> list[Path]:
+def _yaml_files(data_dir: Path | None) -> list[Path]:
     folders = [folder for root in data_roots(data_dir) for folder in (root / "tabular", root)]
     return [path for folder in folders if folder.is_dir() for path in sorted(folder.glob("*.yaml"))]
 
