@@ -56,7 +56,7 @@ def test_a_card_may_mean_the_only_value_of_its_kind(card: str, good: str, bad: s
     found = table(tmp_path, [f"{i},{i % 7},{good if i % 2 else bad}" for i in range(6)], favourable=[card])
     assert found.y.tolist() == [0, 1, 0, 1, 0, 1]
     assert [(r.value, r.reading, r.rows) for r in found.remarks if r.column == "paid"] == [
-        (good, f"{card!r} of the card", 3)
+        (good, f"the card's {card!r}", 3)
     ]
 
 
@@ -69,7 +69,7 @@ def test_an_empty_target_is_missing_and_a_text_such_as_na_is_a_class_that_is_rep
     with pytest.raises(UserError, match=r"loans\.csv:3: missing value in the target"):
         classes(tmp_path, ["yes", " ", "no"], favourable=["yes"])
     found = table(tmp_path, ["1,2,yes", "2,3,NA", "3,5,NA"], favourable=["yes"])
-    assert [(r.column, r.value, r.rows) for r in found.remarks if "class" in r.reading] == [("paid", "NA", 2)]
+    assert [(r.column, r.value, r.rows) for r in found.remarks if r.target] == [("paid", "NA", 2)]
 
 
 @in_one_folder

@@ -108,13 +108,21 @@ def load_dataset(name: str, data_dir: Path | None = None) -> Dataset:
         UserError: unknown name, missing file, wrong checksum, or a fault in the table (column and line are named).
     """
     card = dataset_card(name, data_dir)
-    if name == "breast_cancer":
-        table, where = _breast_cancer(card), "scikit-learn's breast cancer data"
-    else:
-        path = find_file(card, data_dir)
-        _check_sha256(path, card)
-        table, where = read_table(path, card), str(path)
+    table, where = open_table(card, data_dir)
     return prepare(table, card, dataset_fingerprint(name, data_dir), where=where)
+
+
+def open_table(card: Card, data_dir: Path | None) -> tuple[Table, str]:
+    """The cleaned table of a card, not yet split or scaled, and the name of its file for messages.
+
+    Raises:
+        UserError: a missing file, a wrong checksum, or a fault in the table (column and line are named).
+    """
+    if card.name == "breast_cancer":
+        return _breast_cancer(card), "scikit-learn's breast cancer data"
+    path = find_file(card, data_dir)
+    _check_sha256(path, card)
+    return read_table(path, card), str(path)
 
 
 def prepare(table: Table, card: Card, fingerprint: str, *, where: str) -> Dataset:
@@ -273,6 +281,7 @@ def _breast_cancer(card: Card) -> Table:
             expected=str(card.sha256),
             remedy="Install a scikit-learn of the tested set (constraints.txt).",
         )
+    # No remarks: the arrays are pinned, and the zeros of three columns (no concave points) are measurements.
     table = Table(tuple(str(name) for name in bunch.feature_names), x, y, np.arange(len(y), dtype=np.int64))
     check_table(table, card, where="scikit-learn's breast cancer data")
     return table

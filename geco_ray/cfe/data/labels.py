@@ -8,12 +8,12 @@ card's value that occurs nowhere as text may still mean the same truth value or 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geco_ray.cfe.data.remarks import MISSING_TEXTS, Remark
+from geco_ray.cfe.data.remarks import MISSING_TEXTS, MISSING_VALUE, Remark
 from geco_ray.errors import UserError, suggest
 from geco_ray.files.text import compare_key
 
@@ -52,7 +52,7 @@ def read_labels(table: CsvRows, position: int, card: Card) -> tuple[npt.NDArray[
         if meant is not None:
             side.add(meant)
             if meant != compare_key(value):
-                remarks.append(Remark.of_class(card.target, f"{value!r} of the card", keys.count(meant), meant))
+                remarks.append(_remark(card, meant, f"the card's {value!r}", keys))
     known = favourable | (adverse if card.adverse else _other(present, favourable, table, card))
     strange = next((row for row, key in enumerate(keys) if key not in known), None)
     if strange is not None:
@@ -63,10 +63,13 @@ def read_labels(table: CsvRows, position: int, card: Card) -> tuple[npt.NDArray[
             expected="one of " + ", ".join(sorted(known)),
             remedy="List it in the card under 'favourable' or 'adverse'.",
         )
-    remarks += [
-        Remark.of_class(card.target, "a missing value", keys.count(key), key) for key in present if key in MISSING_TEXTS
-    ]
+    remarks += [_remark(card, key, MISSING_VALUE, keys) for key in present if key in MISSING_TEXTS]
     return np.array([key in favourable for key in keys], dtype=np.int64), remarks
+
+
+def _remark(card: Card, value: str, reading: str, keys: Sequence[str]) -> Remark:
+    rows = keys.count(value)
+    return Remark(card.target, value, reading, rows, rows, target=True)
 
 
 def _meant(value: str, present: Iterable[str], taken: set[str], card: Card, where: str) -> str | None:

@@ -26,20 +26,60 @@ _NEIGHBOURS = 11  # distinct values from which the usual step between values is 
 _FEW = 6  # a column of fewer distinct values is taken for categories, where nothing stands apart
 
 
+MISSING_VALUE = "a missing value"
+ROW_NUMBER = "the number of the row"
+
+
 @dataclass(frozen=True)
 class Remark:
-    """A value worth a look: ``rows`` of the file have it, ``used`` of them stay after the card's cleaning."""
+    """A value worth a look, as which it may be meant, and the rows that have it.
+
+    ``rows`` counts those of the file and ``used`` those that stay after the card's cleaning. ``target`` says that the
+    column is the target, where the value is taken as a class.
+    """
 
     column: str
     value: str
     reading: str
     rows: int
     used: int
+    target: bool = False
 
-    @classmethod
-    def of_class(cls, column: str, reading: str, rows: int, value: str) -> Remark:
-        """A value of the target that could be read otherwise."""
-        return cls(column, value, f"a class; looks like {reading}" if "missing" in reading else reading, rows, rows)
+
+def remark_lines(name: str, remarks: Sequence[Remark]) -> list[str]:
+    """The remarks on the data set ``name`` in sentences, one for all codes that are used, one for those left out."""
+    codes = [remark for remark in remarks if remark.reading == MISSING_VALUE and not remark.target]
+    lines = []
+    if used := [remark for remark in codes if remark.used]:
+        lines.append(f"{name}: taken as numbers, and may stand for missing values: {_counted(used)}.")
+    if gone := [remark for remark in codes if not remark.used]:
+        lines.append(f"{name}: may stand for missing values, in rows that the card leaves out: {_counted(gone)}.")
+    for remark in remarks:
+        if remark.target:
+            what = f"{remark.value!r} in {_rows(remark.rows)} of the target {remark.column!r} is taken as a class"
+            lines.append(f"{name}: {what}, and may be meant as {remark.reading}.")
+        elif remark.reading == ROW_NUMBER:
+            lines.append(
+                f"{name}: the feature {remark.column!r} counts the rows ({remark.value}); drop it in the card?"
+            )
+    return lines
+
+
+def _counted(remarks: Sequence[Remark]) -> str:
+    """Codes with their counts; columns in which as many rows have the same code are listed together, four at most."""
+    columns: dict[tuple[str, int], list[str]] = {}
+    for remark in remarks:
+        columns.setdefault((remark.value, remark.used or remark.rows), []).append(remark.column)
+    parts = []
+    for (value, rows), names in columns.items():
+        shown = [name if name.isprintable() else repr(name) for name in names[:4]]
+        more = f" and {len(names) - 4} more columns" if len(names) > 4 else ""
+        parts.append(f"{value} in {_rows(rows)} of {', '.join(shown)}{more}")
+    return "; ".join(parts)
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row" + "s" * (count != 1)
 
 
 def remarks_on(features: Sequence[str], x: npt.NDArray[np.float64], keep: npt.NDArray[np.bool_]) -> list[Remark]:
@@ -48,13 +88,9 @@ def remarks_on(features: Sequence[str], x: npt.NDArray[np.float64], keep: npt.ND
     for name, values in zip(features, x.T, strict=True):
         for code in missing_codes(values):
             has = values == code
-            found.append(Remark(name, f"{code:g}", "a missing value", int(has.sum()), int((has & keep).sum())))
+            found.append(Remark(name, f"{code:g}", MISSING_VALUE, int(has.sum()), int((has & keep).sum())))
         if len(values) > _FEW and (np.diff(values) == 1).all():
-            found.append(
-                Remark(
-                    name, f"{values[0]:g}, {values[1]:g}, ...", "the number of the row", len(values), int(keep.sum())
-                )
-            )
+            found.append(Remark(name, f"{values[0]:g}, {values[1]:g}, ...", ROW_NUMBER, len(values), int(keep.sum())))
     return found
 
 

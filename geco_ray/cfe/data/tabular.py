@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,8 @@ _COMMA_IN_A_NUMBER = re.compile(r"[+-]?\d[\d.]*(,\d+)+(\.\d+)?")
 class Table:
     """A cleaned table: features float64 (n, d), labels int64 (n,), the row's number in the raw table (0-based).
 
-    ``places`` names file and line of each row (empty for a table without a file); ``remarks`` are values worth a look.
+    ``places`` names file and line of each row (empty for a table without a file), ``left_out`` is the number of rows
+    that the card leaves out, ``remarks`` are values worth a look.
     """
 
     features: tuple[str, ...]
@@ -40,7 +41,8 @@ class Table:
     y: npt.NDArray[np.int64]
     row_ids: npt.NDArray[np.int64]
     places: tuple[str, ...] = ()
-    remarks: tuple[Remark, ...] = field(default=())
+    left_out: int = 0
+    remarks: tuple[Remark, ...] = ()
 
     def place(self, row: int, otherwise: str) -> str:
         """File and line of a row of ``x``, or ``otherwise`` for a table without a file."""
@@ -69,7 +71,7 @@ def read_table(path: Path, card: Card) -> Table:
     kept = np.flatnonzero(keep).astype(np.int64)
     places = tuple(table.where(int(row)) for row in kept)
     remarks = (*remarks_on(features, x, keep), *on_target)
-    found = Table(features, x[kept], y[kept], kept, places, remarks)
+    found = Table(features, x[kept], y[kept], kept, places, len(x) - len(kept), remarks)
     check_table(found, card, where=str(path))
     return found
 
