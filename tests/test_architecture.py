@@ -43,19 +43,12 @@ HEAVY = ("torch", "ray")
 
 FILE_LINES, FUNCTION_LINES, MEDIAN_LINES, FOLDER_MODULES, TOP_MODULES = 300, 40, 120, 16, 10
 
-KNOWN_CIRCLES: frozenset[tuple[str, ...]] = frozenset(
-    {
-        ("geco_ray.experiments.base", "geco_ray.experiments.cfe.work", "geco_ray.experiments.geco.work"),
-        ("geco_ray.geco.attribution.base", "geco_ray.geco.gradients"),
-        ("geco_ray.geco.paradigms.base", "geco_ray.geco.training"),
-    }
-)
+KNOWN_CIRCLES: frozenset[tuple[str, ...]] = frozenset()
 LONG_FILES = {
     "geco_ray/ledger/ledger.py": "records and the ledger in one file; to be split",
     "geco_ray/cli/cluster.py": "one check after another; to be split",
     "geco_ray/cli/data.py": "all verbs on data; to be split",
     "geco_ray/cli/app.py": "all other verbs; to be split",
-    "geco_ray/geco/encoders.py": "where encoders come from, and what they are made of; to be split",
 }
 LONG_FUNCTIONS = {
     "geco_ray/runtime/actors.py:run_held": "one loop over what actors report; to be split",
@@ -63,8 +56,6 @@ LONG_FUNCTIONS = {
     "geco_ray/cfe/generation.py:generate": "to be split",
     "geco_ray/cfe/milp/proof.py:prove": "to be split",
     "geco_ray/cfe/milp/program.py:ball_program": "to be split",
-    "geco_ray/files/download.py:fetch": "to be split",
-    "geco_ray/geco/fitting.py:fit": "to be split",
     "geco_ray/geco/corpus/neutral.py:neutral_labels": "to be split",
     "geco_ray/geco/corpus/builder.py:build_task": "to be split",
 }

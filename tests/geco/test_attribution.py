@@ -21,7 +21,7 @@ from geco_ray.geco.explain import EXPLANATION_SCHEMA, Explainer, explain, score
 from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
 from geco_ray.geco.protocol import PROTOCOLS, resolve_protocol
 from geco_ray.geco.tokens import TaskTokens, tokenize_task
-from geco_ray.geco.training import TrainedClassifier
+from geco_ray.geco.trained import TrainedClassifier
 
 CPU = torch.device("cpu")
 PARADIGM_OPTIONS: dict[str, dict[str, object]] = {

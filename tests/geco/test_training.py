@@ -19,7 +19,8 @@ from geco_ray.geco.fitting import Part, Recipe, fit, warmup_then_decay
 from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
 from geco_ray.geco.protocol import CORRECTED, PAPER, PROTOCOLS, resolve_protocol
 from geco_ray.geco.tokens import TaskTokens, pad_rows, tokenize_task
-from geco_ray.geco.training import GENERAL_SEED, TrainedClassifier, validation_split
+from geco_ray.geco.trained import TrainedClassifier
+from geco_ray.geco.training import GENERAL_SEED, load_trained, validation_split
 from geco_ray.seeds import torch_stream
 
 CPU = torch.device("cpu")
@@ -200,7 +201,7 @@ def test_training_learns_and_repeats_and_draws_nothing_globally(
 @pytest.mark.parametrize("paradigm", PARADIGMS.names())
 def test_a_classifier_survives_its_bytes(tiny_tokens: TaskTokens, tiny_source: EncoderSource, paradigm: str) -> None:
     trained = _train(tiny_tokens, tiny_source, paradigm, "corrected")
-    again = TrainedClassifier.from_bytes(trained.to_bytes(), tiny_source, CPU)
+    again = load_trained(trained.to_bytes(), tiny_source, CPU)
     ids, mask = (torch.from_numpy(array) for array in pad_rows(tiny_tokens.test, 0))
     assert torch.equal(again.module(ids, mask), trained.module(ids, mask))
     for field in dataclasses.fields(TrainedClassifier):
@@ -208,10 +209,10 @@ def test_a_classifier_survives_its_bytes(tiny_tokens: TaskTokens, tiny_source: E
             assert getattr(again, field.name) == getattr(trained, field.name), field.name
     other = dataclasses.replace(tiny_source, fingerprint="other", tokenizer_fingerprint="other")
     with pytest.raises(ValueError, match="was trained with another"):
-        TrainedClassifier.from_bytes(trained.to_bytes(), other, CPU)
+        load_trained(trained.to_bytes(), other, CPU)
     for broken in (b"", b"\x00" * 64, trained.to_bytes()[:40]):
         with pytest.raises(ValueError, match="not a stored classifier"):
-            TrainedClassifier.from_bytes(broken, tiny_source, CPU)
+            load_trained(broken, tiny_source, CPU)
 
 
 def test_a_heads_bytes_hold_no_encoder(tiny_tokens: TaskTokens, tiny_source: EncoderSource) -> None:

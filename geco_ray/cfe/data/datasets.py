@@ -18,6 +18,7 @@ from geco_ray.cfe.data.remarks import Remark
 from geco_ray.cfe.data.split import four_way_split
 from geco_ray.cfe.data.tabular import Table, check_table, read_table
 from geco_ray.errors import UserError, unknown_name
+from geco_ray.files.checksums import not_the_pinned_file, sha256_of
 from geco_ray.files.roots import cache_dir, data_roots
 from geco_ray.files.text import same_text
 
@@ -92,7 +93,7 @@ def dataset_fingerprint(name: str, data_dir: Path | None = None) -> str:
     A card that pins its SHA-256 (all built-in ones) needs no file; else the file is hashed.
     """
     card = dataset_card(name, data_dir)
-    sha256 = card.sha256 or _file_sha256(find_file(card, data_dir))
+    sha256 = card.sha256 or sha256_of(find_file(card, data_dir))
     return hashlib.sha256(f"{PREPARATION}\n{card.digest()}\n{sha256}".encode()).hexdigest()
 
 
@@ -246,25 +247,13 @@ def _yaml_files(data_dir: Path | None) -> list[Path]:
     return [path for folder in folders if folder.is_dir() for path in sorted(folder.glob("*.yaml"))]
 
 
-def _file_sha256(path: Path) -> str:
-    from geco_ray.files.download import sha256_of
-
-    return sha256_of(path)
-
-
 def _check_sha256(path: Path, card: Card) -> None:
     if card.sha256 is None:
         return
-    found = _file_sha256(path)
+    found = sha256_of(path)
     if found != card.sha256:
-        source = f" and get it again from {card.url}" if card.url else ""
-        raise UserError(
-            "the file is not the one its card pins (SHA-256)",
-            where=str(path),
-            found=found,
-            expected=card.sha256,
-            remedy=f"Remove it{source}.",
-        )
+        then = f"and get it again from {card.url}" if card.url else "or write the SHA-256 of the new file into its card"
+        raise not_the_pinned_file(path, found=found, expected=card.sha256, then=then, kind=UserError)
 
 
 def _breast_cancer(card: Card) -> Table:

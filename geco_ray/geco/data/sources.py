@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 from geco_ray.errors import UserError, suggest, unknown_name
+from geco_ray.files.checksums import not_the_pinned_file
 from geco_ray.files.roots import cache_dir, data_roots, find_cache_dir
 from geco_ray.geco.task import SPLITS
 
@@ -157,12 +157,6 @@ def verify(task: str, split: str, path: Path, data: bytes) -> str:
     found = hashlib.sha256(data).hexdigest()
     expected = SHA256.get((task, split))
     if expected is not None and found != expected:
-        raise UserError(
-            f"this is not the released {split} file of {task}: its SHA-256 differs",
-            where=str(path),
-            found=found,
-            expected=expected,
-            remedy=f"Remove it with `rm {shlex.quote(str(path))}` and get it again with `{DOWNLOAD_COMMAND}`. "
-            "A changed copy can be used under another folder name.",
-        )
+        then = f"and get it again with `{DOWNLOAD_COMMAND}`; a changed copy can be used under another folder name"
+        raise not_the_pinned_file(path, found=found, expected=expected, then=then, kind=UserError)
     return found
