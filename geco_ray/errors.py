@@ -19,6 +19,10 @@ class GecoRayError(Exception):
     exit_code = 1
 
 
+class GecoRayWarning(UserWarning):
+    """Something that a user should know and that stops nothing; the command line prints it as one line."""
+
+
 class UserError(GecoRayError):
     """Bad input: a grid, a name, a file. Exit code 2; nothing has been written when it is raised.
 
