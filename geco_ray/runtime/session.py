@@ -6,10 +6,7 @@ import contextlib
 import logging
 import os
 import secrets
-import shutil
 import signal
-import socket
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -18,17 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from geco_ray.device import usable_cpus
-from geco_ray.errors import ResourceError
-from geco_ray.ledger.storage import lock_file
 from geco_ray.plan.config import RunSettings
+from geco_ray.runtime.connect import connect
+from geco_ray.runtime.session_folder import MARK, remove_folder, temporary_folder
 from geco_ray.runtime.watch import watch_ray
 
-_CONNECT_SECONDS = 20
-_PROBE_SECONDS = 5
-_LONGEST_SOCKET = 103 if sys.platform == "darwin" else 107  # bytes of a socket's path
-_MARKER = "geco_ray.lock"
-_MARK = "GECO_RAY_SESSION"  # in the environment of every process of a local Ray: the folder that it was started with
-_held: dict[Path, int] = {}  # folders of this process and the handles that lock their markers
 _QUIET = {
     "RAY_AIR_NEW_OUTPUT": "0",
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # five files per trial and half of the driver's time, for logs we keep
@@ -50,7 +41,7 @@ def ray_session(settings: RunSettings, on_death: Callable[[str], None] | None = 
 
     Args:
         settings: address, CPUs and GPUs. on_death: called from another thread with the reason when Ray itself dies,
-            after what is left of a local Ray has been removed; it has to end this process (see :mod:`.watch`).
+            after what is left of a local Ray has been removed; it has to end this process (see ``watch.py``).
 
     Yields:
         The resources of the whole cluster, such as ``{"CPU": 2.0, "GPU": 1.0}``.
@@ -58,39 +49,16 @@ def ray_session(settings: RunSettings, on_death: Callable[[str], None] | None = 
     Raises:
         ResourceError: no cluster answers at the address.
     """
-    for name, value in _QUIET.items():
-        os.environ.setdefault(name, value)
     address = settings.address or os.environ.get("RAY_ADDRESS")
     local = address in (None, "", "local")
-    if not local and Path(os.path.expanduser("~/.ray/auth_token")).is_file():  # noqa: PTH111 (pathlib's raises)
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
+    _prepare_environment(local)
     import ray
 
     logging.getLogger("ray").setLevel(logging.CRITICAL)
     folder = temporary_folder() if local else None
-    on_sigterm = signal.getsignal(signal.SIGTERM)
     try:
-        try:
-            if local:
-                _silence_raylet()
-                with _environment_of(folder):
-                    _start_local(settings, str(folder))
-            else:
-                _connect(str(address), "--address" if settings.address else "RAY_ADDRESS")
-        except SystemExit:  # Ray's own answer to SIGTERM, which stands in for ours while it starts
-            if callable(on_sigterm):
-                on_sigterm(signal.SIGTERM, None)
-            raise
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, on_sigterm)
-
-        def died(reason: str) -> None:
-            if folder is not None:
-                remove_folder(folder)
-            if on_death is not None:
-                on_death(reason)
-
-        with watch_ray(local, died if on_death else None):
+        _begin(settings, str(address), folder)
+        with watch_ray(local, on_death):
             yield {name: float(value) for name, value in ray.cluster_resources().items()}
     finally:
         ray.shutdown()
@@ -98,14 +66,42 @@ def ray_session(settings: RunSettings, on_death: Callable[[str], None] | None = 
             remove_folder(folder)
 
 
+def _begin(settings: RunSettings, address: str, folder: Path | None) -> None:
+    """Start a Ray in ``folder`` or connect to that at ``address``; a SIGTERM meanwhile is answered as before."""
+    on_sigterm = signal.getsignal(signal.SIGTERM)
+    try:
+        if folder is not None:
+            _silence_raylet()
+            with _environment_of(folder):
+                _start_local(settings, str(folder))
+        else:
+            connect(address, "--address" if settings.address else "RAY_ADDRESS")
+    except SystemExit:  # Ray's own answer to SIGTERM, which stands in for ours while it starts
+        if callable(on_sigterm):
+            on_sigterm(signal.SIGTERM, None)
+        raise
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, on_sigterm)
+
+
+def _prepare_environment(local: bool) -> None:
+    """What Ray reads when it is imported; for a user without a home folder, whom Ray does not know, a stand-in."""
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    if os.path.expanduser("~") == "~":  # noqa: PTH111 (pathlib's raises)
+        os.environ["HOME"] = tempfile.gettempdir()
+    if not local and (Path.home() / ".ray" / "auth_token").is_file():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+
+
 @contextlib.contextmanager
-def _environment_of(folder: Path | None) -> Iterator[None]:
+def _environment_of(folder: Path) -> Iterator[None]:
     """While a local Ray starts: the mark by which its processes are known, and a token of its own.
 
     Without a token Ray would write one to ``~/.ray/auth_token``, readable by all, where it makes every later
     connection to a cluster without tokens fail; and there may be no home at all.
     """
-    own = {_MARK: str(folder)}
+    own = {MARK: str(folder)}
     if not any(name.startswith("RAY_AUTH_") for name in os.environ):
         own["RAY_AUTH_TOKEN"] = _token()  # with no mode set, Ray takes it for the Ray that it starts
     before = dict(os.environ)
@@ -121,65 +117,6 @@ def _environment_of(folder: Path | None) -> Iterator[None]:
 def _token() -> str:
     """One for the life of this process, since Ray reads a token once."""
     return secrets.token_hex(32)
-
-
-def temporary_folder() -> Path:
-    """A folder of this process, after those of runs that were killed have been removed.
-
-    A folder of ours holds a marker that its process keeps locked; one whose lock is free has lost its process. Ray puts
-    sockets below the folder, and the path of a socket has at most 107 bytes.
-    """
-    prefix = f"geco-ray-{os.getuid() if hasattr(os, 'getuid') else 0}-"
-    chosen = Path(tempfile.gettempdir())
-    base = chosen if _socket_length(chosen / f"{prefix}12345678") <= _LONGEST_SOCKET else Path("/tmp")
-    for left in base.glob(f"{prefix}*"):
-        if _is_left_behind(left / _MARKER):
-            remove_folder(left)
-    try:
-        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=base))
-    except OSError as error:
-        long = f"{chosen} is too long for Ray's sockets, and " if base != chosen else ""
-        raise ResourceError(
-            f"there is no temporary folder for Ray: {long}{base} cannot be written ({error.strerror}). "
-            "Set TMPDIR to a short path of a folder of yours."
-        ) from None
-    handle = os.open(folder / _MARKER, os.O_CREAT | os.O_RDWR, 0o600)
-    lock_file(handle, wait=False)
-    _held[folder] = handle
-    return folder
-
-
-def _socket_length(folder: Path) -> int:
-    """Bytes of the longest path of a socket that Ray makes below ``folder``."""
-    session = f"session_2000-01-01_00-00-00_123456_{os.getpid()}"
-    return len(os.fsencode(folder / session / "sockets" / "plasma_store"))
-
-
-def _is_left_behind(marker: Path) -> bool:
-    try:
-        handle = os.open(marker, os.O_RDWR)
-    except OSError:
-        return False  # not one of ours, or not there yet
-    try:
-        return lock_file(handle, wait=False) is True
-    finally:
-        os.close(handle)
-
-
-def remove_folder(folder: Path) -> None:
-    """End what still runs of the Ray that was started with ``folder``, and delete the folder.
-
-    When a driver is killed, or stopped while Ray starts, two of Ray's helpers can outlive it by minutes. A process that
-    only has a file of the folder open, such as somebody's ``tail -f``, is none of ours and lives on.
-    """
-    mark = f"{_MARK}={folder}\0".encode()
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # another user's, or it has just ended
-            if int(process.name) != os.getpid() and mark in (process / "environ").read_bytes():
-                os.kill(int(process.name), signal.SIGKILL)
-    shutil.rmtree(folder, ignore_errors=True)
-    if (handle := _held.pop(folder, None)) is not None:
-        os.close(handle)
 
 
 def _start_local(settings: RunSettings, folder: str) -> None:
@@ -208,44 +145,3 @@ def _silence_raylet() -> None:
 
     if hasattr(worker, "print_to_stdstream"):
         worker.print_to_stdstream = lambda *data, **options: None
-
-
-def _connect(address: str, given_by: str) -> None:
-    """Connect with a limit on the wait, which ``ray.init`` itself does not have."""
-    import ray
-
-    failure: list[BaseException] = []
-
-    def connect() -> None:
-        try:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
-        except BaseException as error:
-            failure.append(error)
-
-    reason = _unreachable(address)
-    if reason is None:
-        thread = threading.Thread(target=connect, daemon=True)
-        thread.start()
-        thread.join(_CONNECT_SECONDS)
-        if thread.is_alive() or failure:
-            reason = f"{failure[0]}" if failure else f"no answer within {_CONNECT_SECONDS} s"
-    if reason is not None:
-        remedy = "Check --address" if given_by != "RAY_ADDRESS" else "Unset the variable RAY_ADDRESS, or correct it"
-        raise ResourceError(
-            f"cannot connect to the Ray cluster at {address!r}, given by {given_by} ({reason}). {remedy}, and see "
-            "that this machine holds the cluster's ~/.ray/auth_token."
-        )
-
-
-def _unreachable(address: str) -> str | None:
-    """Why nothing can be listening at HOST:PORT, or None; Ray itself would wait for a minute."""
-    host, separator, port = address.rpartition("://")[2].rpartition(":")
-    if not separator:  # such as "auto"
-        return None
-    if not (port.isascii() and port.isdigit()):
-        return "an address is HOST:PORT"
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS).close()
-    except (OSError, OverflowError, UnicodeError) as error:
-        return f"{getattr(error, 'strerror', None) or error}".lower()
-    return None

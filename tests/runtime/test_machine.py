@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from geco_ray.device import usable_cpus
 from geco_ray.errors import ResourceError
 from geco_ray.plan.config import RunSettings
-from geco_ray.runtime import session
-from geco_ray.runtime.session import ray_session, remove_folder, temporary_folder
+from geco_ray.runtime import connect, session_folder
+from geco_ray.runtime.session import ray_session
+from geco_ray.runtime.session_folder import remove_folder, temporary_folder
 
 Tree = tuple[Path, Path]
 
@@ -73,7 +74,7 @@ def test_no_socket_of_ray_gets_a_path_that_is_too_long(tmp_path_factory: pytest.
     base.mkdir()
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(session.tempfile, "gettempdir", lambda: str(base))
+            patch.setattr(session_folder.tempfile, "gettempdir", lambda: str(base))
             folder = temporary_folder()
         remove_folder(folder)
         longest = folder / f"session_2026-11-30_23-02-53_123456_{os.getpid()}" / "sockets" / "plasma_store"
@@ -98,7 +99,7 @@ def test_a_stale_address_is_given_up_in_seconds_and_its_variable_named(
 
 
 def test_what_listens_and_is_no_cluster_is_given_up_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_CONNECT_SECONDS", 1)
+    monkeypatch.setattr(connect, "_CONNECT_SECONDS", 1)
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen()

@@ -1,0 +1,61 @@
+"""Connecting to a Ray cluster that is already there, or giving up in seconds."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+
+from geco_ray.errors import ResourceError
+
+_CONNECT_SECONDS = 20
+_PROBE_SECONDS = 5
+
+
+def connect(address: str, given_by: str) -> None:
+    """Connect with a limit on the wait, which ``ray.init`` itself does not have.
+
+    Args:
+        address: ``auto`` or HOST:PORT.
+        given_by: the option or variable that names it, for the message.
+
+    Raises:
+        ResourceError: no cluster answers there.
+    """
+    import ray
+
+    failure: list[BaseException] = []
+
+    def begin() -> None:
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
+        except BaseException as error:
+            failure.append(error)
+
+    reason = _unreachable(address)
+    if reason is None:
+        thread = threading.Thread(target=begin, daemon=True)
+        thread.start()
+        thread.join(_CONNECT_SECONDS)
+        if thread.is_alive() or failure:
+            reason = f"{failure[0]}" if failure else f"no answer within {_CONNECT_SECONDS} s"
+    if reason is not None:
+        remedy = "Check --address" if given_by == "--address" else f"Unset the variable {given_by}, or correct it"
+        raise ResourceError(
+            f"cannot connect to the Ray cluster at {address!r}, given by {given_by} ({reason}). {remedy}, and see "
+            "that this machine holds the cluster's ~/.ray/auth_token."
+        )
+
+
+def _unreachable(address: str) -> str | None:
+    """Why nothing can be listening at HOST:PORT, or None; Ray itself would wait for a minute."""
+    host, separator, port = address.rpartition("://")[2].rpartition(":")
+    if not separator:  # such as "auto"
+        return None
+    if not (port.isascii() and port.isdigit()):
+        return "an address is HOST:PORT"
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS).close()
+    except (OSError, OverflowError, UnicodeError) as error:
+        return f"{getattr(error, 'strerror', None) or error}".lower()
+    return None
