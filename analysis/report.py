@@ -18,6 +18,7 @@ from analysis.cfe import views as cfe_views
 from analysis.geco import significance
 from analysis.geco import tables as geco_tables
 from analysis.geco import views as geco_views
+from analysis.geco.encoder_notes import with_encoder_notes
 from analysis.load import AXES, Frames, LedgerLike, load, records
 from analysis.publish import publish
 from analysis.views import View
@@ -118,8 +119,8 @@ def print_tables(
     tables: Tables | None = None,
 ) -> None:
     """Print both benchmarks' tables of the finished cells among ``ids`` (all when None); ``tables`` if made already."""
-    console = console or Console()
-    found = (tables or Tables(load(ledger, ids))).views()
+    console = console or Console(markup=False, emoji=False)
+    found = with_encoder_notes((tables or Tables(load(ledger, ids))).views(), ledger, ids)
     for views, notes in render.sections(found):
         terminal.print_views(views, console)
         for note in notes:
@@ -148,7 +149,7 @@ def write_report(
 
     tables = tables or Tables(load(ledger, ids))
     frames = tables.frames
-    views, pictures = tables.views(), tables.pictures()
+    views, pictures = with_encoder_notes(tables.views(), ledger, ids), tables.pictures()
     files = {file: render.to_csv(table) for file, table in tables.files().items()}
     files["tables.md"] = render.markdown_page(f"Results of grid {name}", views).encode()
     for picture in pictures:

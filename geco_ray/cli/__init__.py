@@ -9,6 +9,7 @@ from typing import TextIO
 
 from geco_ray.cli import app
 from geco_ray.errors import GecoRayWarning
+from geco_ray.files.visible import visible
 
 __all__ = ["main"]
 
@@ -28,6 +29,7 @@ def _show(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
+    shown = visible(str(message))
     ours = issubclass(category, GecoRayWarning)
-    text = f"warning: {message}\n" if ours else warnings.formatwarning(message, category, filename, lineno, line)
+    text = f"warning: {shown}\n" if ours else warnings.formatwarning(message, category, filename, lineno, line)
     (file or sys.stderr).write(text)

@@ -108,7 +108,14 @@ def _fetch(name: str, folder: Path | None, offline: bool | None, accept_terms: b
 
 
 @app.command()
-def audit(tasks: TasksAndTables = None, data_dir: DataDir = None, as_json: Json = False) -> None:
+def audit(
+    tasks: TasksAndTables = None,
+    data_dir: DataDir = None,
+    encoder: Annotated[
+        list[str] | None, typer.Option(help="And what this encoder sees of the tasks, by its tokenizer; repeatable.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Count what is in the files of tasks and what is wrong with them; --json lists every occurrence with its line.
 
     For tables (diabetes, or a CSV of your own): the rows used, and values that may stand for missing ones.
@@ -116,7 +123,7 @@ def audit(tasks: TasksAndTables = None, data_dir: DataDir = None, as_json: Json 
     from geco_ray.cli.audit import audit_by_kind
     from geco_ray.cli.data_tables import show_table
 
-    values, tables = audit_by_kind(_task_names(tasks), data_dir)
+    values, tables = audit_by_kind(_task_names(tasks), data_dir, encoder or ())
     if as_json:
         _print_json(values)
         return

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from geco_ray.cells import Cell
 from geco_ray.device import resolve_device
+from geco_ray.errors import GecoRayWarning
 from geco_ray.experiments.base import (
     LoadedModel,
     Result,
@@ -23,16 +25,20 @@ from geco_ray.ledger import Ledger
 
 if TYPE_CHECKING:
     from geco_ray.geco.encoders import EncoderSource
+    from geco_ray.geco.task import Task
     from geco_ray.geco.tokens import TaskTokens
 
 SENTENCE_SAMPLE_SEED = 0  # one sample for all models and methods, so that they are compared on the same sentences
 
 
 def check_inputs(cells: Sequence[Cell], data_dir: Path | None) -> None:
-    """Open every data set and look for every encoder that the cells need.
+    """Open every data set and look for every encoder that the cells need, and at what it sees of the data.
 
     Raises:
-        UserError: one is missing or wrong.
+        UserError: one is missing or wrong, or an encoder cannot tell the forms of a data set apart.
+
+    Warns:
+        GecoRayWarning: what an encoder does not see of a data set as its truth has it.
     """
     from geco_ray.geco.data.dataset import load_task, sample_sentences
     from geco_ray.geco.encoders import check_encoder, resolve_encoder
@@ -49,6 +55,26 @@ def check_inputs(cells: Sequence[Cell], data_dir: Path | None) -> None:
             sample_sentences(tasks[cell.model.dataset], cell.sentences, SENTENCE_SAMPLE_SEED)
     for name in dict.fromkeys(cell.encoder_source for cell in trains):
         check_encoder(resolve_encoder(name))
+    _check_encoders(trains, tasks)
+
+
+def _check_encoders(trains: Sequence[TrainCell], tasks: Mapping[str, Task]) -> None:
+    """What each encoder sees of each data set that it is planned with."""
+    from geco_ray.geco.audit.encoder_audit import audit_encoder, require_forms_apart, require_limits
+    from geco_ray.geco.encoders import load_tokenizer, resolve_encoder
+    from geco_ray.geco.paradigms.base import PARADIGMS
+    from geco_ray.geco.tokens import tokenize_task
+
+    for dataset, name in dict.fromkeys((cell.dataset, cell.encoder_source) for cell in trains):
+        source = resolve_encoder(name)
+        tokens = tokenize_task(tasks[dataset], load_tokenizer(source))
+        audit = audit_encoder(tokens.task, tokens.tokenizer, name)
+        require_forms_apart(audit)
+        paradigms = {cell.paradigm for cell in trains if (cell.dataset, cell.encoder_source) == (dataset, name)}
+        if any(PARADIGMS.get(paradigm).target.depends_on == "encoder" for paradigm in paradigms):
+            require_limits(tokens, source)
+        for line in audit.lines():
+            warnings.warn(line, GecoRayWarning, stacklevel=1)
 
 
 @lru_cache(maxsize=2)
@@ -85,6 +111,7 @@ def _source(cell: TrainCell) -> EncoderSource:
 @computation("train")
 def train(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) -> Iterator[tuple[Cell, Result]]:
     """Train a pack's classifiers; a cell's table is its history, its blob the trained weights."""
+    from geco_ray.geco.audit.encoder_audit import audit_encoder
     from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
     from geco_ray.geco.protocol import resolve_protocol
 
@@ -95,10 +122,12 @@ def train(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) ->
         protocol=resolve_protocol(first.protocol),
         device=resolve_device(context.device),
     )
+    audit = audit_encoder(setup.tokens.task, setup.tokens.tokenizer, first.encoder_source)
+    info = {"encoder": first.encoder_source, "encoder_audit": audit.record()}
     paradigm = PARADIGMS.get(first.paradigm).target()
     trained = paradigm.train(setup, first.paradigm_options, [cell.seed for cell in cells])
     for cell, classifier in zip(cells, trained, strict=True):
-        yield cell, Result(classifier.history_table(), classifier.to_bytes(), {"encoder": cell.encoder_source})
+        yield cell, Result(classifier.history_table(), classifier.to_bytes(), dict(info))
 
 
 class _ExplainedModel:
