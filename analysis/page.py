@@ -14,6 +14,7 @@ from analysis import render
 from analysis.figures import Picture
 from analysis.sentences import Example, Word
 from analysis.views import View
+from geco_ray.files.visible import visible
 
 
 def index_page(
@@ -50,11 +51,16 @@ def word_style(word: Word) -> str:
     return f"background:rgba(0,114,178,{0.55 * word.depth:.2f})"
 
 
+def _shown(value: object) -> object:
+    """A text of a user without control characters, which no page may hold; all else as it is."""
+    return visible(value) if type(value) is str else value
+
+
 def _fill(template: str, values: dict[str, Any]) -> bytes:
     folder = Path(__file__).with_name("templates")
     environment = Environment(
         loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, finalize=_shown,
     )  # fmt: skip
     environment.filters["svg"] = inline_svg
     environment.filters["table"] = lambda view: Markup(render.to_html(view))

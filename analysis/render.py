@@ -39,11 +39,11 @@ def to_markdown(view: View) -> str:
 
 def to_html(view: View) -> str:
     """The view as an HTML table; every text is escaped."""
-    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in view.header)
+    head = "".join(f'<th scope="col">{html.escape(visible(name))}</th>' for name in view.header)
     body, split = [], len(view.rows) - view.footer
     for position, row in enumerate(view.rows):
-        cells = f'<th scope="row">{html.escape(row[0])}</th>'
-        cells += "".join(f"<td>{html.escape(cell)}</td>" for cell in row[1:])
+        cells = f'<th scope="row">{html.escape(visible(row[0]))}</th>'
+        cells += "".join(f"<td>{html.escape(visible(cell))}</td>" for cell in row[1:])
         body.append(f"<tr{' class=foot' if position >= split else ''}>{cells}</tr>")
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
 

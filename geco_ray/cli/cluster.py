@@ -22,6 +22,7 @@ import typer
 
 from geco_ray.cli.output import PlainConsole, labelled
 from geco_ray.errors import UserError, suggest
+from geco_ray.files.home import expand_home
 from geco_ray.files.yaml_lines import KeyPath as Keys
 from geco_ray.files.yaml_lines import Strictness, decode_text, read_yaml
 
@@ -171,8 +172,8 @@ def _check_mounts(file: ClusterFile) -> Iterator[Finding]:
     for target, source in file.table("file_mounts").items():
         if not isinstance(source, str):
             yield file.error(("file_mounts", target), "the source is no path")
-        elif Path(source).expanduser().exists():
-            if target.endswith(TOKEN) and not Path(source).expanduser().read_bytes().strip():
+        elif expand_home(source, f"file_mounts: {target}").exists():
+            if target.endswith(TOKEN) and not expand_home(source, f"file_mounts: {target}").read_bytes().strip():
                 yield file.error(("file_mounts", target), f"{source} is empty", f"Remove it, then `{TOKEN_COMMAND}`")
         elif target.endswith(TOKEN):
             yield file.hint(("file_mounts", target), f"{source} is not there yet", f"Make it: `{TOKEN_COMMAND}`")

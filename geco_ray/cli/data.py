@@ -13,6 +13,7 @@ from rich.console import Console
 
 from geco_ray.cli.output import PlainConsole
 from geco_ray.errors import UserError, unknown_name
+from geco_ray.files.visible import visible
 
 app = typer.Typer(no_args_is_help=True, help="Get, audit and build data sets.")
 
@@ -36,6 +37,10 @@ _WIDE = 240  # a pipe has no width; at rich's 80 columns the tables would be cut
 def _console() -> Console:
     console = PlainConsole()
     return console if console.is_terminal else PlainConsole(width=_WIDE)
+
+
+def _say(text: str) -> None:
+    typer.echo(visible(text))
 
 
 def _print_json(value: object) -> None:
@@ -76,7 +81,7 @@ def download(
         _print_json(files)
         return
     for item in files:
-        typer.echo(f"{item['data set']}: {item['path']}")
+        _say(f"{item['data set']}: {item['path']}")
     if not tasks and not accept_terms:
         typer.echo("heloc is left out, since it has terms of use: `geco-ray data download heloc`.", err=True)
 
@@ -273,8 +278,8 @@ def build(
         _print_json(built)
         return
     for item in built:
-        typer.echo(f"{item['task']}: {item['train']} train and {item['test']} test rows in {item['path']}")
-    typer.echo(f'Use them: geco-ray run geco "geco.datasets=[{built[0]["task"]}]" --data-dir {to}')
+        _say(f"{item['task']}: {item['train']} train and {item['test']} test rows in {item['path']}")
+    _say(f'Use them: geco-ray run geco "geco.datasets=[{built[0]["task"]}]" --data-dir {to}')
 
 
 def _prefix(name: str, *, named: bool) -> str:
@@ -312,7 +317,7 @@ def convert(
     if as_json:
         _print_json({"sentences": len(labelling.sentences), "path": str(target)})
     else:
-        typer.echo(f"{len(labelling.sentences)} sentences in {target}")
+        _say(f"{len(labelling.sentences)} sentences in {target}")
 
 
 @app.command()

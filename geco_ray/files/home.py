@@ -16,5 +16,5 @@ def expand_home(text: str | Path, where: str) -> Path:
     try:
         return Path(text).expanduser()
     except RuntimeError:
-        remedy = "Write the whole path instead of ~"
+        remedy = "Write the whole path instead of ~."
         raise UserError("the home folder is not known", where=where, found=str(text), remedy=remedy) from None

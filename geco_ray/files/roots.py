@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 
 from geco_ray.errors import GecoRayWarning, UserError
+from geco_ray.files.home import expand_home
 
 DATA_ENV = "GECO_RAY_DATA"
 CACHE_ENV = "GECO_RAY_CACHE"
@@ -23,7 +24,7 @@ def data_roots(data_dir: Path | None) -> list[Path]:
         GecoRayWarning: ``$GECO_RAY_DATA`` names no folder; it is then searched in vain.
     """
     if data_dir is not None:
-        return [_expanded(str(data_dir), "--data-dir")]
+        return [expand_home(str(data_dir), "--data-dir")]
     named, cache = _data_folder(), find_cache_dir()
     return [folder for folder in (named, cache) if folder is not None]
 
@@ -32,7 +33,7 @@ def _data_folder() -> Path | None:
     text = os.environ.get(DATA_ENV)
     if not text:
         return None
-    folder = _expanded(text, DATA_ENV)
+    folder = expand_home(text, DATA_ENV)
     if not folder.is_dir():
         what = "is a file" if folder.exists() else "does not exist"
         warnings.warn(
@@ -62,11 +63,11 @@ def find_cache_dir() -> Path | None:
     """As :func:`cache_dir`, but None for a user without a home folder, who has nothing in a cache."""
     chosen = os.environ.get(CACHE_ENV)
     if chosen:
-        return _expanded(chosen, CACHE_ENV)
+        return expand_home(chosen, CACHE_ENV)
     variable = {"win32": "LOCALAPPDATA", "darwin": ""}.get(sys.platform, "XDG_CACHE_HOME")
     base = os.environ.get(variable) if variable else None
     if base:
-        folder = _expanded(base, variable)
+        folder = expand_home(base, variable)
     else:
         below = {"win32": Path("AppData", "Local"), "darwin": Path("Library", "Caches")}
         try:
@@ -74,12 +75,3 @@ def find_cache_dir() -> Path | None:
         except RuntimeError:
             return None
     return folder / "geco_ray" / "Cache" if sys.platform == "win32" else folder / "geco_ray"
-
-
-def _expanded(text: str, where: str) -> Path:
-    try:
-        return Path(text).expanduser()
-    except RuntimeError:
-        raise UserError(
-            "the home folder is not known", where=where, found=text, remedy="Write the whole path instead of ~."
-        ) from None

@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from analysis import render as pages
 from analysis.figures import Picture, PlainFigure, heading, render
 from analysis.geco.bias_figure import bias_figure
+from analysis.page import index_page
 from analysis.views import View
 
 NAMES = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12)
@@ -78,3 +79,10 @@ def test_pages_show_names_as_text() -> None:
     for piece in ("<b>", " *x*", "*_y_", "_`z", "](v", "&amp;\\|"):
         assert piece not in markdown
     assert "in_words and 5 [1, 2]" in pages.to_markdown(View("key", "in_words and 5 [1, 2]", ("a",), ()))
+
+
+def test_a_page_holds_no_control_character() -> None:
+    name = "a\x1b[31m\u202eb\x00<i>"
+    html_page = index_page(name, (), (), (), None, ((name, name),)).decode()
+    assert "a\\u001b[31m\\u202eb\\u0000&lt;i&gt;" in html_page
+    assert "a\\u001b[31m" in pages.to_html(View("key", "t", (name,), ()))
