@@ -22,7 +22,7 @@ def report_folder(root: str, grid: str) -> Path:
     return base / "report" / grid
 
 
-def report_and_show(ledger: Ledger, cells: Sequence[Cell], grid: str, console: Console | None) -> Path:
+def refresh_report(ledger: Ledger, cells: Sequence[Cell], grid: str, console: Console | None) -> Path:
     """Print the tables of the finished ones of ``cells`` (unless ``console`` is None) and see to the report's files.
 
     The report's folder holds a stamp of the cells that it shows; when it is the same, no file is opened for writing.
@@ -30,18 +30,17 @@ def report_and_show(ledger: Ledger, cells: Sequence[Cell], grid: str, console: C
     Raises:
         StorageError: the folder cannot be written.
     """
-    from analysis.load import load
-    from analysis.report import Tables, print_tables, write_report
+    from analysis.report import print_tables, read_numbers, write_report
 
     ids = {cell.id for cell in cells}
     folder = report_folder(ledger.root, grid)
     stamp = _stamp(ledger, ids, {cell.stage for cell in cells})
     stale = _read(folder / _STAMP) != stamp
-    tables = Tables(load(ledger, ids)) if stale or console is not None else None
+    numbers = read_numbers(ledger, ids) if stale or console is not None else None
     if console is not None:
-        print_tables(ledger, ids, console, tables)
+        print_tables(ledger, ids, console, numbers)
     if stale:
-        write_report(ledger, ids, folder, grid, tables)
+        write_report(ledger, ids, folder, grid, numbers)
         publish(folder, {_STAMP: stamp})
     if console is not None:
         console.print(f"Tables and figures: {folder / 'index.html'}", highlight=False, soft_wrap=True)

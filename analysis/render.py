@@ -10,13 +10,6 @@ import pandas as pd
 from analysis.views import View
 
 
-def sections(views: Sequence[View]) -> list[tuple[list[View], list[str]]]:
-    """The views of each benchmark, in order, with their notes."""
-    topics = list(dict.fromkeys(view.topic for view in views))
-    parts = [[view for view in views if view.topic == topic] for topic in topics]
-    return [(part, notes_of(part)) for part in parts]
-
-
 def notes_of(views: Sequence[View]) -> list[str]:
     """How the views' numbers are made: each note once, in the order in which it first appears."""
     return list(dict.fromkeys(note for view in views for note in view.notes))
@@ -49,11 +42,12 @@ def to_csv(table: pd.DataFrame) -> bytes:
     return text.encode()
 
 
-def markdown_page(heading: str, views: Sequence[View]) -> str:
-    """All views under one heading, each benchmark's followed by its notes."""
+def markdown_page(heading: str, parts: Sequence[Sequence[View]]) -> str:
+    """All views under one heading, those of each part followed by their notes."""
     lines = [f"## {_cell(heading)}\n"]
-    for part, notes in sections(views):
-        lines += [*map(to_markdown, part), *(f"<sub>{html.escape(note, quote=False)}</sub>\n" for note in notes)]
+    for part in parts:
+        notes = (f"<sub>{html.escape(note, quote=False)}</sub>\n" for note in notes_of(part))
+        lines += [*map(to_markdown, part), *notes]
     return "\n".join(lines)
 
 

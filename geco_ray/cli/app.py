@@ -119,10 +119,10 @@ def _settings(executor: str, data_dir: Path | None, **values: Any) -> RunSetting
 
 def _finish(grid: Grid, cells: list[Cell], plan: Plan, ledger: Ledger, as_json: bool, see: str, remedy: str) -> None:
     """Report on what is there, say what is not, and end with the exit code that is true."""
-    from analysis.refresh import report_and_show
+    from analysis.refresh import refresh_report
 
     def report() -> Path:
-        return report_and_show(ledger, cells, grid.name, None if as_json else out)
+        return refresh_report(ledger, cells, grid.name, None if as_json else out)
 
     folder = cli_folder.without_damaged(report, ledger, {cell.id for cell in cells}, err, remedy)
     plan = make_plan(cells, ledger, 25) if not plan.left else plan  # anew: cells may have been set aside

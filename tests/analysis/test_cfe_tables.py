@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from analysis.cfe.frames import load
 from analysis.cfe.tables import distinct_draws, family_table, table_6, table_by_seed
 from analysis.cfe.views import family_views, table_6_views
-from analysis.load import load
 
 STATUSES = ["found", "found", "base_invalid", "not_found", "error"]
 
