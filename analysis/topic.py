@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pandas as pd
 
-from analysis.load import LedgerLike, StageColumns, records
+from analysis.load import LedgerLike, RecordLike, StageColumns, records
 from analysis.styles import Names, Titles
 from analysis.views import View
 from geco_ray.errors import UserError
@@ -86,7 +86,8 @@ class Numbers(Generic[F]):
     ) -> None:
         self.topic, self.ledger, self.ids = topic, ledger, ids
         self.frames = topic.load(ledger, ids)
-        self.titles = Titles(topic.names, data_dir=data_dir)
+        self._records = {stage.name: records(ledger, stage, ids) for stage in topic.stages}
+        self.titles = Titles(topic.names, _recorded_titles(topic.names, self._records.values()), data_dir)
         self._tables: dict[str, pd.DataFrame] = {}
 
     def table(self, file: str) -> pd.DataFrame:
@@ -109,8 +110,19 @@ class Numbers(Generic[F]):
 
     def counts(self) -> list[tuple[str, int]]:
         """Finished cells by stage, stages without any left out."""
-        found = [(stage.name, len(records(self.ledger, stage, self.ids))) for stage in self.topic.stages]
-        return [(stage, count) for stage, count in found if count]
+        return [(stage, len(finished)) for stage, finished in self._records.items() if finished]
+
+
+def _recorded_titles(names: Sequence[Names], stages: Iterable[Sequence[RecordLike]]) -> dict[tuple[str, str], str]:
+    """(kind, name) to the title that the computing machine knew, from the records; of several, the last record's."""
+    titles: dict[tuple[str, str], str] = {}
+    kinds = [own.kind for own in names]
+    for finished in stages:
+        for record in finished:
+            for kind, title in getattr(record, "info", {}).get("titles", {}).items():
+                if kind in kinds and title:
+                    titles[kind, str(record.params.get(kind))] = str(title)
+    return titles
 
 
 def topics() -> list[Topic[Any]]:

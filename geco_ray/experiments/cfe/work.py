@@ -90,7 +90,8 @@ def train_bases(cells: Sequence[BaseCell], ledger: Ledger, place: Workplace) -> 
             "best_epoch": base.best_epoch,
             "adverse_test_rows": int((~base.model.favourable(dataset.test.x)).sum()),
         }
-        yield cell, Result(_model_row(base.model, base.model, dataset, facts))
+        titles = {"dataset": dataset.card.title}
+        yield cell, Result(_model_row(base.model, base.model, dataset, facts), info={"titles": titles})
 
 
 def _stored(cell: BaseCell | VariantCell, ledger: Ledger) -> Mlp:
@@ -109,7 +110,7 @@ def _base(cell: BaseCell, ledger: Ledger) -> BaseModel:
 @computation("models", "variant", whole=True)
 def make_variants(cells: Sequence[VariantCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
     """Make variants of one family and base model; those that are trained are trained as one stack."""
-    from geco_ray.cfe.changes.base import realise, variant_specs
+    from geco_ray.cfe.changes.base import FAMILIES, realise, variant_specs
     from geco_ray.cfe.training import Pool
 
     first = cells[0]
@@ -127,7 +128,8 @@ def make_variants(cells: Sequence[VariantCell], ledger: Ledger, place: Workplace
             "epochs": variant.epochs,
             "best_epoch": variant.best_epoch,
         }
-        yield cell, Result(_model_row(variant.model, base.model, dataset, facts))
+        titles = {"dataset": dataset.card.title, "family": FAMILIES.get(spec.family).title}
+        yield cell, Result(_model_row(variant.model, base.model, dataset, facts), info={"titles": titles})
 
 
 @computation("counterfactuals")
@@ -160,6 +162,7 @@ def generate(
             "set_up_seconds": round(set_up_seconds, 6),
             "request_seconds": [round(value, 6) for value in table["seconds"].to_pylist()],
             "eligible_factuals": factuals.eligible,
+            "titles": {"dataset": dataset.card.title, "method": METHODS.get(cell.method).title},
         }
         yield cell, Result(table.drop_columns(["seconds", "batch"]), info=info)
 
@@ -178,7 +181,9 @@ def put_together(cells: Sequence[ProvedCell], ledger: Ledger, place: Workplace) 
     for cell in cells:
         records = [ledger.require(block) for block in cell.blocks]
         tables = [ledger.table(record) for record in records if record.rows]
-        info = {key: value for key, value in records[0].info.items() if key in ("set_up", "eligible_factuals")}
+        info = {
+            key: value for key, value in records[0].info.items() if key in ("set_up", "eligible_factuals", "titles")
+        }
         info["set_up_seconds"] = records[0].info["set_up_seconds"]
         info["request_seconds"] = [seconds for record in records for seconds in record.info["request_seconds"]]
         whole = pa.concat_tables(tables, promote_options="permissive") if tables else ledger.table(records[0])
