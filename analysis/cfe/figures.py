@@ -26,7 +26,7 @@ def trade_off_figures(table: pd.DataFrame, titles: Titles = TITLES) -> list[Pict
     pictures = []
     for (protocol, seeding), part in with_labels(table, titles).groupby(["protocol", "seeding"], sort=True):
         name = f"robustness_distance_{protocol}_{seeding}"
-        if (part["robustness"].notna() & part["distance"].notna()).any():
+        if (part["empirical_robustness"].notna() & part["distance"].notna()).any():
             pictures.append(render(name, _trade_off_alt(part), lambda part=part: _trade_off(part)))  # type: ignore[misc]
         else:
             pictures.append(empty(name, "No counterfactual has been tested on a changed model yet."))
@@ -44,20 +44,20 @@ def frontier(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _trade_off_alt(part: pd.DataFrame) -> str:
-    known = part[part["robustness"].notna()]
-    best = highest(known, "robustness")
+    known = part[part["empirical_robustness"].notna()]
+    best = highest(known, "empirical_robustness")
     return (
         "Empirical robustness against distance for "
         f"{amount(part['method_label'].nunique(), 'counterfactual method', 'counterfactual methods')} on "
         f"{amount(part['dataset'].nunique(), 'data set', 'data sets')}; the most robust is {best.method_label} with "
-        f"{100 * best.robustness:.1f} % at distance {best.distance:.2f}."
+        f"{100 * best.empirical_robustness:.1f} % at distance {best.distance:.2f}."
     )
 
 
 def _trade_off(part: pd.DataFrame) -> Figure:
     datasets = DATASETS.in_order(part["dataset"])
-    known = part[part["robustness"].notna() & part["distance"].notna()]
-    low = (known["robustness"] - known["robustness_sd"].fillna(0)).min()
+    known = part[part["empirical_robustness"].notna() & part["distance"].notna()]
+    low = (known["empirical_robustness"] - known["empirical_robustness_sd"].fillna(0)).min()
     floor = max(0.0, 10 * math.floor(10 * low - 0.3))
     figure, panels = grid_of_panels(len(datasets), 3.1, 1.35)
     for axes, dataset in zip(panels, datasets, strict=True):
@@ -66,13 +66,13 @@ def _trade_off(part: pd.DataFrame) -> Figure:
     for axes in panels[:: 2 if len(panels) > 1 else 1]:
         axes.set_ylabel("Empirical robustness, %")
     sizes = " or ".join(sorted(set(known["variants"])))
-    many = known["robustness_n"].max() > 1
+    many = known["empirical_robustness_n"].max() > 1
     heading(
         figure,
         "Which counterfactual survives a changed model, and how far does it ask you to go?",
         f"Up: more of the {sizes} changed models per base model still accept it. Left: less to change. "
         "Dashed: the frontier.\n"
-        f"Mark: mean over {counted(known['robustness_n'], 'base model', 'base models')}"
+        f"Mark: mean over {counted(known['empirical_robustness_n'], 'base model', 'base models')}"
         + ("; whiskers: ± 1 standard deviation over them." if many else ", so no spread.")
         + " Hollow: methods that do not aim at robustness.",
     )
@@ -87,14 +87,14 @@ def _styles(part: pd.DataFrame) -> dict[str, Style]:
 
 
 def _trade_off_panel(axes: Axes, part: pd.DataFrame, floor: float, styles: dict[str, Style]) -> None:
-    known = part[part["robustness"].notna() & part["distance"].notna()]
-    steps = frontier([(row.distance, 100 * row.robustness) for row in lines(known)])
+    known = part[part["empirical_robustness"].notna() & part["distance"].notna()]
+    steps = frontier([(row.distance, 100 * row.empirical_robustness) for row in lines(known)])
     if len(steps) > 1:
         xs, ys = zip(*steps, strict=True)
         axes.step(xs, ys, where="post", color=GREY, lw=1.1, ls=(0, (4, 3)), zorder=1)
     for row in lines(known):
         _method_mark(axes, row, styles[row.method_label])
-    missing = part[part["robustness"].isna() | part["distance"].isna()]["method_label"].tolist()
+    missing = part[part["empirical_robustness"].isna() | part["distance"].isna()]["method_label"].tolist()
     if missing:
         axes.annotate(
             "no value: " + ", ".join(missing),
@@ -125,9 +125,9 @@ def _distance_range(known: pd.DataFrame) -> tuple[float, float | None]:
 
 
 def _method_mark(axes: Axes, row: Any, style: Style) -> None:
-    x, y = row.distance, 100 * row.robustness
+    x, y, reach = row.distance, 100 * row.empirical_robustness, 100 * row.empirical_robustness_sd
     for sd, xs, ys in (
-        (row.robustness_sd, [x, x], [y - 100 * row.robustness_sd, y + 100 * row.robustness_sd]),
+        (reach, [x, x], [y - reach, y + reach]),
         (row.distance_sd, [x - row.distance_sd, x + row.distance_sd], [y, y]),
     ):
         if pd.notna(sd):
@@ -198,14 +198,14 @@ def _families(part: pd.DataFrame) -> Figure:
         figure,
         "Robust to which model change?",
         "Share of changed models, in percent, that still accept a method's counterfactuals, by what changed.\n"
-        f"Mean over {counted(part['robustness_n'], 'base model', 'base models')}; "
+        f"Mean over {counted(part['empirical_robustness_n'], 'base model', 'base models')}; "
         f"{' or '.join(sorted(set(part['variants'])))} changed models per base model and family. Blank: no result.",
     )
     return figure
 
 
 def _family_panel(axes: Axes, part: pd.DataFrame, methods: list[str], families: dict[str, str]) -> Any:
-    values = part.pivot_table(index="method_label", columns="family", values="robustness", dropna=False)
+    values = part.pivot_table(index="method_label", columns="family", values="empirical_robustness", dropna=False)
     values = 100 * values.reindex(index=methods, columns=list(families)).astype("float64")
     cells = values.to_numpy(dtype="float64")
     edges = [np.arange(size + 1) - 0.5 for size in (len(families), len(methods))]

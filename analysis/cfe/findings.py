@@ -13,11 +13,13 @@ from analysis.intervals import lead
 def table_6_findings(part: pd.DataFrame) -> tuple[str, ...]:
     """Which method is most robust and which is closest, whether decisively, and who answers only some requests."""
     rows = lines(part)
-    robust = {row.method_label: interval(row.robustness, row.robustness_low, row.robustness_high, row.robustness_n)
-              for row in rows}  # fmt: skip
-    near = {
-        row.method_label: interval(row.distance, row.distance_low, row.distance_high, row.distance_n) for row in rows
-    }
+    robust, near = (
+        {
+            row.method_label: interval(*(getattr(row, f"{metric}{end}") for end in ("", "_low", "_high", "_n")))
+            for row in rows
+        }
+        for metric in ("empirical_robustness", "distance")
+    )
     most, closest = lead(robust), lead(near, largest=False)
     if most is None or closest is None:
         return ("No counterfactual has been tested on a changed model yet.",)

@@ -18,11 +18,13 @@ from analysis.cfe.frames import CfeFrames
 from analysis.intervals import bootstrap, resampling_seed
 
 GROUP = ("dataset", "method", "protocol", "seeding", "settings")
-RATES = ("coverage", "base_validity", "robustness", "end_to_end")
-EXTRAS = ("valid_share", "conditional_survival", "certified_coverage", "robustness_no_bootstrap")
+RATES = ("coverage", "base_validity", "empirical_robustness", "end_to_end")
+EXTRAS = ("valid_share", "conditional_survival", "certified_coverage", "empirical_robustness_no_bootstrap")
 STATUSES = ("found", "base_invalid", "not_found", "budget", "error")
 _SUMS = ("requests", "generated", "valid", "certified", *STATUSES)
-_PAIRS = ("pairs", "survived", "eligible", "eligible_survived", "asked", "variants", "other_pairs", "other_survived")
+_SURVIVAL = ("pairs", "survived", "eligible", "eligible_survived")
+_PAIRS = (*_SURVIVAL, "request_pairs", "variants", "other_pairs", "other_survived")
+_FAMILY_RATES = ("empirical_robustness", "end_to_end", "conditional_survival")
 
 
 # The authors number their data sets by alphabet; the number is part of the resampling seed 2026 + i.
@@ -54,11 +56,11 @@ def table_6(frames: CfeFrames) -> pd.DataFrame:
     """One row per data set and method, as the paper's Table 6.
 
     Metrics: those of :data:`RATES`, ``distance`` and :data:`EXTRAS`, which the paper does not have;
-    ``robustness_no_bootstrap`` leaves out the family on whose recipe BetaRCE's helper models are made.
+    ``empirical_robustness_no_bootstrap`` leaves out the family on whose recipe BetaRCE's helper models are made.
 
     Each metric m: ``m`` (mean over base seeds), ``m_sd`` (ddof 1), ``m_n`` and ``m_pooled`` (all seeds' requests and
-    pairs counted together, as the authors' files do). ``robustness_low``/``_high``: 95 % bootstrap interval over
-    seeds. Counts are sums over seeds, except ``variants``, the changed models asked per base model: ``200``, or
+    pairs counted together, as the authors' files do). ``empirical_robustness_low``/``_high``: 95 % bootstrap interval
+    over seeds. Counts are sums over seeds, except ``variants``, the changed models asked per base model: ``200``, or
     ``50-200`` when seeds differ because the grid is not finished. ``changed_models``: finished variants of all base
     models; ``distinct_draws``: how many random draws they rest on (:func:`distinct_draws`, summed over families).
     """
@@ -75,9 +77,9 @@ def table_6(frames: CfeFrames) -> pd.DataFrame:
         table[f"{metric}_pooled"] = pooled[metric]
     for count in _SUMS:
         table[count] = sums[count].astype("Int64")
-    asked = per_seed["variants"].where(per_seed["requests"] > 0, -1)  # -1: nothing was to be asked
-    table["variants"] = asked.groupby([per_seed[key] for key in keys], dropna=False).agg(_range_text).to_numpy()
-    for metric in ("robustness", "distance"):
+    variants = per_seed["variants"].where(per_seed["requests"] > 0, -1)  # -1: nothing was to be asked
+    table["variants"] = variants.groupby([per_seed[key] for key in keys], dropna=False).agg(_range_text).to_numpy()
+    for metric in ("empirical_robustness", "distance"):
         values = seed_values(per_seed, keys, metric)
         bounds = [
             bootstrap(value, bootstrap_seed(str(dataset)))
@@ -91,21 +93,21 @@ def table_6(frames: CfeFrames) -> pd.DataFrame:
 
 
 def pairs_by_family(validity: pd.DataFrame) -> pd.DataFrame:
-    """Pair counts per method, base seed and change family, with ``robustness`` and ``conditional_survival``.
+    """Pair counts per method, base seed and change family, with ``empirical_robustness`` and ``conditional_survival``.
 
-    ``asked`` = requests x variants, the denominator of end-to-end robustness.
+    ``request_pairs`` = requests x variants, the denominator of end-to-end robustness.
     """
     keys = [*GROUP, "base_seed", "family"]
     if validity.empty or "variants" not in validity.columns:
-        return pd.DataFrame(columns=[*keys, "requests", *_PAIRS, "robustness", "end_to_end", "conditional_survival"])
+        return pd.DataFrame(columns=[*keys, "requests", *_PAIRS, *_FAMILY_RATES])
     groups = validity.groupby(keys, dropna=False, sort=True)
-    out = groups[["pairs", "survived", "eligible", "eligible_survived"]].sum()
+    out = groups[list(_SURVIVAL)].sum()
     out["requests"], out["variants"] = groups.size(), groups["variants"].max()
-    out["asked"] = out["requests"] * out["variants"]
+    out["request_pairs"] = out["requests"] * out["variants"]
     other = out.index.get_level_values("family") != "bootstrap"
     out["other_pairs"], out["other_survived"] = out["pairs"].where(other, 0), out["survived"].where(other, 0)
-    out["robustness"] = ratio(out["survived"], out["pairs"])
-    out["end_to_end"] = ratio(out["survived"], out["asked"])
+    out["empirical_robustness"] = ratio(out["survived"], out["pairs"])
+    out["end_to_end"] = ratio(out["survived"], out["request_pairs"])
     out["conditional_survival"] = ratio(out["eligible_survived"], out["eligible"])
     return out.reset_index()
 
@@ -113,20 +115,20 @@ def pairs_by_family(validity: pd.DataFrame) -> pd.DataFrame:
 def family_table(frames: CfeFrames) -> pd.DataFrame:
     """One row per data set, method and change family: the data of the heat map (the paper's Figure 1).
 
-    ``robustness`` (mean over base seeds) with ``_sd``, ``_n``, ``_min``, ``_max`` and ``_pooled``; ``end_to_end``
-    and ``conditional_survival`` likewise without the range; ``variants`` asked per base model; ``draws``: see
+    ``empirical_robustness`` (mean over base seeds) with ``_sd``, ``_n``, ``_min``, ``_max`` and ``_pooled``;
+    ``end_to_end`` and ``conditional_survival`` likewise without the range; ``variants`` per base model; ``draws``: see
     :func:`distinct_draws`.
     """
     per_seed = pairs_by_family(frames.validity)
     keys = [*GROUP, "family"]
-    table = over_seeds(per_seed, keys, ("robustness", "end_to_end", "conditional_survival"))
+    table = over_seeds(per_seed, keys, _FAMILY_RATES)
     if table.empty:
         return table
     groups = per_seed.groupby(keys, dropna=False, sort=True)
-    table["robustness_min"] = groups["robustness"].min().to_numpy()
-    table["robustness_max"] = groups["robustness"].max().to_numpy()
+    table["empirical_robustness_min"] = groups["empirical_robustness"].min().to_numpy()
+    table["empirical_robustness_max"] = groups["empirical_robustness"].max().to_numpy()
     sums = groups[["pairs", "survived"]].sum().reset_index()
-    table["robustness_pooled"] = ratio(sums["survived"], sums["pairs"])
+    table["empirical_robustness_pooled"] = ratio(sums["survived"], sums["pairs"])
     table["pairs"] = sums["pairs"]
     table["variants"] = groups["variants"].agg(_range_text).to_numpy()
     draws = distinct_draws(frames.models)
@@ -195,10 +197,10 @@ def _with_metrics(counts: pd.DataFrame) -> pd.DataFrame:
     out["coverage"] = ratio(out["generated"], out["requests"])
     out["base_validity"] = ratio(out["valid"], out["generated"])
     out["valid_share"] = ratio(out["valid"], out["requests"])
-    out["robustness"] = ratio(out["survived"], out["pairs"])
-    out["end_to_end"] = ratio(out["survived"], out["asked"])
+    out["empirical_robustness"] = ratio(out["survived"], out["pairs"])
+    out["end_to_end"] = ratio(out["survived"], out["request_pairs"])
     out["conditional_survival"] = ratio(out["eligible_survived"], out["eligible"])
-    out["robustness_no_bootstrap"] = ratio(out["other_survived"], out["other_pairs"])
+    out["empirical_robustness_no_bootstrap"] = ratio(out["other_survived"], out["other_pairs"])
     out["certified_coverage"] = ratio(out["certified"], out["requests"])
     out["distance"] = ratio(out["distance_sum"], out["valid"])
     return out

@@ -21,7 +21,7 @@ from geco_ray.errors import simplify
 METRICS = {
     "coverage": "Coverage %",
     "base_validity": "Base validity %",
-    "robustness": "Empirical robustness %",
+    "empirical_robustness": "Empirical robustness %",
     "end_to_end": "End-to-end robustness %",
 }
 
@@ -81,10 +81,10 @@ def family_views(table: pd.DataFrame, titles: Titles = TITLES) -> list[View]:
             texts = []
             for family in families:
                 cell: Any = cells.get((method, family))
-                texts.append(GAP if cell is None else number(100 * cell.robustness, 1))
+                texts.append(GAP if cell is None else number(100 * cell.empirical_robustness, 1))
             rows.append((method, *texts))
         rows += _draw_rows(part, families)
-        values = part.pivot_table(index="method_label", columns="family", values="robustness", dropna=False)
+        values = part.pivot_table(index="method_label", columns="family", values="empirical_robustness", dropna=False)
         findings = family_findings(agreement(values))
         where = f"{title_of(part, 'dataset', dataset)}, protocol {protocol}, seeding {seeding}"
         names = {family: title_of(part, "family", family) for family in families}

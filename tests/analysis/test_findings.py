@@ -61,7 +61,7 @@ def test_agreement_leaves_out_gaps_and_says_when_nothing_is_left() -> None:
 def test_ranks_within_families_stand_beside_their_agreement() -> None:
     rows = [("diabetes", "seed", "a", 0.9), ("diabetes", "seed", "b", 0.5), ("diabetes", "deletion", "a", 0.4),
             ("diabetes", "deletion", "b", 0.6), ("heloc", "seed", "a", 0.9)]  # fmt: skip
-    families = pd.DataFrame(rows, columns=["dataset", "family", "method", "robustness"])
+    families = pd.DataFrame(rows, columns=["dataset", "family", "method", "empirical_robustness"])
     table = rank_table(families.assign(protocol="paper", seeding="paper", settings="{}"))
     first = table[table["dataset"] == "diabetes"]
     assert list(zip(first["family"], first["method"], first["rank"], strict=True)) == [
