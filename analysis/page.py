@@ -1,4 +1,4 @@
-"""The report as pages: HTML that needs nothing else (inline style and SVG, no script, no other host), and Markdown."""
+"""The report as HTML pages that need nothing else: inline style, inline SVG, no script, no link to another host."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from analysis import render
 from analysis.figures import Picture
 from analysis.topic import Section
-from analysis.views import View
+from analysis.views import View, notes_of
+from geco_ray.table import bare_html
 
 
 def index_page(
@@ -31,7 +31,7 @@ def index_page(
     """
     values = {
         "name": name, "lead": lead, "counts": counts, "pictures": pictures, "sections": sections, "nothing": nothing,
-        "parts": [(views, render.notes_of(views)) for views in parts], "downloads": downloads,
+        "parts": [(views, notes_of(views)) for views in parts], "downloads": downloads,
     }  # fmt: skip
     return fill("index.html", values).encode()
 
@@ -56,5 +56,5 @@ def fill(template: str, values: dict[str, Any], folder: Path | None = None) -> M
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     environment.filters["svg"] = inline_svg
-    environment.filters["table"] = lambda view: Markup(render.to_html(view))
+    environment.filters["table"] = lambda view: Markup(bare_html(view.table))
     return Markup(environment.get_template(template).render(**values))

@@ -6,13 +6,14 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
-from analysis import render, terminal
 from analysis.load import LedgerLike
 from analysis.publish import publish
 from analysis.topic import Numbers, topics
+from analysis.views import markdown_page, notes_of, print_views
 
 CONTENTS = {"tables.md": "the tables of this page in Markdown"}
 
@@ -38,8 +39,8 @@ def print_tables(
     numbers = numbers or read_numbers(ledger, ids)
     parts = [views for each in numbers if (views := each.views())]
     for views in parts:
-        terminal.print_views(views, console)
-        for note in render.notes_of(views):
+        print_views(views, console)
+        for note in notes_of(views):
             console.print(Text(note, style="dim"))
         console.print()
     if not parts:
@@ -79,7 +80,7 @@ def write_report(
     parts, pictures = [views for _, views in shown], [picture for each in numbers for picture in each.pictures()]
     sections = [section for each in numbers for section in each.topic.sections(each, name)]
     files, contents = _tables(numbers), dict(CONTENTS)
-    files["tables.md"] = render.markdown_page(f"Results of grid {name}", parts).encode()
+    files["tables.md"] = markdown_page(f"Results of grid {name}", parts).encode()
     for picture in pictures:
         files[f"{picture.name}.png"], files[f"{picture.name}.svg"] = picture.png, picture.svg
     for section in sections:
@@ -104,8 +105,14 @@ def _tables(numbers: Sequence[Numbers[Any]]) -> dict[str, bytes]:
         for file, table in each.files().items():
             if file in files:
                 raise ValueError(f"two benchmarks have a table {file!r}, one of them is {each.topic.name!r}")
-            files[file] = render.to_csv(table)
+            files[file] = _csv(table)
     return files
+
+
+def _csv(table: pd.DataFrame) -> bytes:
+    """The numbers at full use (ten significant digits), UTF-8, one line per row; null is an empty field."""
+    text = table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
+    return text.encode()
 
 
 def _lead(questions: Sequence[str]) -> str:

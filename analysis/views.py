@@ -5,15 +5,19 @@ A view is made once from a table of numbers and then shown alike in the terminal
 
 from __future__ import annotations
 
+import html
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
+from rich.console import Console
 
 from analysis.styles import Names, Titles
+from geco_ray.table import PrintedTable, cell, escape_pipes, markdown_rows
+from geco_ray.terminal import fitted_table
 
 GAP = "–"
 
@@ -35,6 +39,41 @@ class View:
     narrow: tuple[str, ...] = ()
     setup: str = ""  # what a reader would not expect: encoders, samples, options unlike the defaults
 
+    @property
+    def table(self) -> PrintedTable:
+        """The view without what is said of it."""
+        rows = tuple(tuple(map(cell, row)) for row in self.rows)
+        return PrintedTable(self.title, self.header, rows, labelled=True, footer=self.footer, narrow=self.narrow)
+
+
+def notes_of(views: Sequence[View]) -> list[str]:
+    """How the views' numbers are made: each note once, in the order in which it first appears."""
+    return list(dict.fromkeys(note for view in views for note in view.notes))
+
+
+def print_views(views: Sequence[View], console: Console) -> None:
+    """Print the views, fitted to the terminal, or at full width where there is none."""
+    width = console.width if console.is_terminal else None
+    for view in views:
+        console.print(fitted_table(view.table, width, view.setup, view.findings), crop=False)
+
+
+def to_markdown(view: View) -> str:
+    """The view as a GitHub table with a heading and its findings."""
+    lines = [f"### {escape_pipes(view.title)}", "", *markdown_rows(view.table, escape_pipes)]
+    lines += ["", f"<sub>{html.escape(escape_pipes(view.setup), quote=False)}</sub>"] if view.setup else []
+    lines += [text for finding in view.findings for text in ("", escape_pipes(finding))]
+    return "\n".join(lines) + "\n"
+
+
+def markdown_page(heading: str, parts: Sequence[Sequence[View]]) -> str:
+    """All views under one heading, those of each part followed by their notes."""
+    lines = [f"## {escape_pipes(heading)}\n"]
+    for part in parts:
+        notes = (f"<sub>{html.escape(note, quote=False)}</sub>\n" for note in notes_of(part))
+        lines += [*map(to_markdown, part), *notes]
+    return "\n".join(lines)
+
 
 def number(value: Any, digits: int) -> str:
     """``value`` with ``digits`` decimals; a gap for null."""
@@ -50,11 +89,6 @@ def spread(mean: Any, sd: Any, n: Any, digits: int, usual: int | None = None) ->
     if seeds > 1:
         text += f" ± {number(sd, digits)}"
     return text if seeds > 1 and (usual is None or seeds == usual) else f"{text} (n={seeds})"
-
-
-def amount(count: int, one: str, many: str) -> str:
-    """``1 model`` or ``3 models``."""
-    return f"{count} {one if count == 1 else many}"
 
 
 def counted(values: pd.Series, one: str, many: str) -> str:

@@ -16,7 +16,8 @@ from analysis.cfe.labels import with_labels
 from analysis.cfe.styles import DATASETS, FAMILIES, METHODS, TITLES
 from analysis.figures import FAINT, GREY, Picture, empty, grid_of_panels, heading, legend_columns, render
 from analysis.styles import Style, Titles
-from analysis.views import amount, counted, ordered, title_of
+from analysis.views import counted, ordered, title_of
+from geco_ray.table import amount
 
 
 def trade_off_figures(table: pd.DataFrame, titles: Titles = TITLES) -> list[Picture]:

@@ -15,7 +15,8 @@ from analysis.geco.findings import REFERENCES, reference_labels
 from analysis.geco.labels import with_labels
 from analysis.geco.styles import DATASETS, METHODS, PARADIGMS, TITLES
 from analysis.styles import Style, Titles
-from analysis.views import amount, counted, ordered, title_of
+from analysis.views import counted, ordered, title_of
+from geco_ray.table import amount
 
 
 def mass_figures(mass: pd.DataFrame, per_seed: pd.DataFrame, titles: Titles = TITLES) -> list[Picture]:

@@ -13,8 +13,7 @@ from analysis.cfe.labels import with_labels
 from analysis.cfe.settings import settings_sentence
 from analysis.geco.labels import with_labels as with_geco_labels
 from analysis.geco.settings import settings_sentence as geco_sentence
-from analysis.render import to_markdown
-from analysis.views import View
+from analysis.views import View, to_markdown
 from geco_ray.cfe.tuning import tuned
 
 
