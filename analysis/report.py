@@ -12,10 +12,8 @@ from rich.text import Text
 
 from analysis.load import LedgerLike
 from analysis.publish import publish
-from analysis.topic import Numbers, topics
+from analysis.topic import Numbers, Section, topics
 from analysis.views import markdown_page, notes_of, print_views
-
-CONTENTS = {"tables.md": "the tables of this page in Markdown"}
 
 
 def read_numbers(
@@ -60,12 +58,7 @@ def write_report(
     benchmarks' own sections hold. The same cells give the same bytes, and a file whose content would not change is not
     touched.
 
-    Args:
-        ledger: where the cells are.
-        ids: which of them.
-        folder: where the report is written.
-        name: the grid.
-        numbers: those of :func:`read_numbers`, if they are read already.
+    ``name`` is the grid; ``numbers`` are those of :func:`read_numbers`, if they are read already.
 
     Returns:
         The paths of all files of the report, sorted.
@@ -79,19 +72,25 @@ def write_report(
     shown = [(each, views) for each in numbers if (views := each.views())]
     parts, pictures = [views for _, views in shown], [picture for each in numbers for picture in each.pictures()]
     sections = [section for each in numbers for section in each.topic.sections(each, name)]
-    files, contents = _tables(numbers), dict(CONTENTS)
-    files["tables.md"] = markdown_page(f"Results of grid {name}", parts).encode()
+    files = _tables(numbers) | {"tables.md": markdown_page(f"Results of grid {name}", parts).encode()}
     for picture in pictures:
-        files[f"{picture.name}.png"], files[f"{picture.name}.svg"] = picture.png, picture.svg
+        files |= {f"{picture.name}.png": picture.png, f"{picture.name}.svg": picture.svg}
     for section in sections:
         files |= section.files
-        contents |= section.contents
-    contents |= {file: table.contents for each in numbers for file, table in each.topic.tables.items()}
+    contents = _contents(numbers, sections)
     downloads = [(file, contents.get(file, "figure")) for file in sorted(files)]
     counts = [count for each in numbers for count in each.counts()]
     lead = _lead([each.topic.question for each, _ in shown])
     index = page.index_page(name, lead, counts, pictures, parts, sections, downloads, _nothing(numbers))
     return publish(Path(folder), files | {"index.html": index})
+
+
+def _contents(numbers: Sequence[Numbers[Any]], sections: Sequence[Section]) -> dict[str, str]:
+    """File name to what is in it, of all files but figures."""
+    contents = {"tables.md": "the tables of this page in Markdown"}
+    for section in sections:
+        contents |= section.contents
+    return contents | {file: table.contents for each in numbers for file, table in each.topic.tables.items()}
 
 
 def _tables(numbers: Sequence[Numbers[Any]]) -> dict[str, bytes]:

@@ -14,13 +14,12 @@ from analysis.load import LedgerLike, RecordLike, StageColumns, records
 from analysis.styles import Names, Titles
 from analysis.views import View
 from geco_ray.errors import UserError
+from geco_ray.plan.benchmark import benchmarks
 
 if TYPE_CHECKING:
     from analysis.figures import Picture
 
 F = TypeVar("F")
-
-READINGS = ("analysis.geco.topic:TOPIC", "analysis.cfe.topic:TOPIC")
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def topics() -> list[Topic[Any]]:
 
 
 def _readings() -> Sequence[str]:
-    return READINGS
+    return [benchmark.reading for benchmark in benchmarks()]
 
 
 def _topic(reading: str) -> Topic[Any]:

@@ -13,16 +13,16 @@ from analysis.cfe.labels import with_labels
 from analysis.cfe.ranking import agreement
 from analysis.cfe.settings import settings_sentence
 from analysis.cfe.styles import DATASETS, FAMILIES, METHODS, TITLES
+from analysis.cfe.tables import SHORT
 from analysis.findings import INTERVALS
 from analysis.styles import Titles
 from analysis.views import GAP, View, counted, number, ordered, spread, title_of
+from geco_ray.cfe.metrics import METRICS
 from geco_ray.errors import simplify
 
-METRICS = {
-    "coverage": "Coverage %",
-    "base_validity": "Base validity %",
-    "empirical_robustness": "Empirical robustness %",
-    "end_to_end": "End-to-end robustness %",
+RATES = {
+    SHORT.get(name, name): f"{METRICS[name].title} %"
+    for name in ("coverage", "base_validity", "empirical_robustness", "end_to_end_robustness")
 }
 
 NARROW_FAMILIES = {
@@ -47,7 +47,7 @@ def table_6_views(table: pd.DataFrame, titles: Titles = TITLES) -> list[View]:
     if table.empty:
         return []
     views = []
-    header = ("Method", *METRICS.values(), "Distance")
+    header = ("Method", *RATES.values(), METRICS["distance"].title)
     for (dataset, protocol, seeding), part in _parts(with_labels(table, titles)):
         by_label = {row.method_label: row for row in lines(part)}
         rows = tuple(_table_6_row(by_label[label]) for label in ordered(part, METHODS, "method", "method_label"))
@@ -63,7 +63,7 @@ def table_6_views(table: pd.DataFrame, titles: Titles = TITLES) -> list[View]:
 
 def _table_6_row(row: Any) -> tuple[str, ...]:
     usual = int(row.seeds)
-    rates = (_percent(getattr(row, m), getattr(row, f"{m}_sd"), getattr(row, f"{m}_n"), usual) for m in METRICS)
+    rates = (_percent(getattr(row, m), getattr(row, f"{m}_sd"), getattr(row, f"{m}_n"), usual) for m in RATES)
     distance = spread(row.distance, row.distance_sd, row.distance_n, 3, usual)
     return (row.method_label, *rates, distance)
 

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from geco_ray.errors import UserError
-from geco_ray.geco import metrics
-from geco_ray.geco.attribution.base import ATTRIBUTIONS, Question, Scores
-from geco_ray.geco.protocol import GecoProtocol, resolve_protocol
+from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, Scores
+from geco_ray.geco.metrics import METRICS, RANKING_MEASURES
+from geco_ray.geco.protocol import Protocol, resolve_protocol
+from geco_ray.geco.scored import ScoredRows
 from geco_ray.geco.tokens import IntArray, TaskTokens, equal_length_batches, pad_rows
 from geco_ray.geco.words import normalize_words, token_to_word
 from geco_ray.registry import Options
@@ -19,7 +20,7 @@ from geco_ray.registry import Options
 if TYPE_CHECKING:
     import torch
 
-    from geco_ray.geco.training import TrainedClassifier
+    from geco_ray.geco.trained import TrainedClassifier
 
 MEMORY_BYTES = {"cpu": 128 * 2**20, "cuda": 6 * 2**30}
 """What a forward and backward pass may take by default, per kind of device."""
@@ -51,7 +52,7 @@ SCORE_SCHEMA = pa.schema(
         *_ROW_FIELDS,
         ("mass_accuracy", pa.float64()),
         ("reason", pa.string()),
-        *((name, pa.float64()) for name in metrics.RANKING_MEASURES),
+        *((name, pa.float64()) for name in RANKING_MEASURES),
         ("ranking_reason", pa.string()),
     ]
 )
@@ -59,7 +60,7 @@ SCORE_SCHEMA = pa.schema(
 
 
 class Explainer:
-    """A trained classifier on its device with a task's tokens; answers any number of questions about them.
+    """A trained classifier on its device with a task's tokens; explains any of its rows.
 
     Methods that need the same backward pass share it when they are asked about the same rows one after another.
 
@@ -81,11 +82,11 @@ class Explainer:
         memory_bytes: int | None = None,
     ) -> None:
         self.trained, self.tokens, self.device = trained, tokens, device
-        self.protocol: GecoProtocol = resolve_protocol(protocol)
+        self.protocol: Protocol = resolve_protocol(protocol)
         self.module = trained.module.to(device).eval().requires_grad_(False)
         budget = memory_bytes or MEMORY_BYTES.get(device.type, MEMORY_BYTES["cpu"])
         self.token_budget = max(64, budget // self.module.bytes_per_token)
-        self._last: tuple[tuple[int, ...], int | None, Question, IntArray] | None = None
+        self._last: tuple[tuple[int, ...], int | None, AttributionInputs, IntArray] | None = None
 
     def explain(
         self,
@@ -102,9 +103,9 @@ class Explainer:
         """
         entry = ATTRIBUTIONS.get(method)
         parsed = options if isinstance(options, Options) else entry.parse_options(dict(options or {}))
-        question, predicted = self._question(tuple(rows), self.trained.seed if seed is None else seed)
-        scores = entry.target(question, parsed)
-        return _explanation_table(question, scores, predicted)
+        inputs, predicted = self._inputs(tuple(rows), self.trained.seed if seed is None else seed)
+        scores = entry.target(inputs, parsed)
+        return _explanation_table(inputs, scores, predicted)
 
     def predict(self, rows: Sequence[int]) -> IntArray:
         """The predicted class of each row.
@@ -125,7 +126,7 @@ class Explainer:
                 predicted[batch] = logits.argmax(1).cpu().numpy()
         return predicted
 
-    def _question(self, rows: tuple[int, ...], seed: int | None) -> tuple[Question, IntArray]:
+    def _inputs(self, rows: tuple[int, ...], seed: int | None) -> tuple[AttributionInputs, IntArray]:
         if self._last is not None and self._last[:2] == (rows, seed):
             return self._last[2:]
         test = self.tokens.task.test
@@ -136,7 +137,7 @@ class Explainer:
                 )
         predicted = self.predict(rows)
         true = np.array([test[row].target for row in rows], np.int64)
-        question = Question(
+        inputs = AttributionInputs(
             classifier=self.module,
             tokens=self.tokens,
             rows=rows,
@@ -146,8 +147,8 @@ class Explainer:
             token_budget=self.token_budget,
             stream=(self.tokens.task.name, self.trained.paradigm, self.trained.depends_on, seed),
         )
-        self._last = (rows, seed, question, predicted)
-        return question, predicted
+        self._last = (rows, seed, inputs, predicted)
+        return inputs, predicted
 
 
 def explain(
@@ -167,32 +168,26 @@ def explain(
 
 def score(explanations: pa.Table, *, protocol: str = "corrected") -> pa.Table:
     """Mass accuracy and ranking measures of each explanation, in the same order; see :data:`SCORE_SCHEMA`."""
-    rows = metrics.Rows.of(explanations["attribution"].to_pylist(), explanations["truth"].to_pylist())
-    reason, ranking_reason = rows.reasons()
+    rows = ScoredRows.of(explanations["attribution"].to_pylist(), explanations["truth"].to_pylist())
+    switches = resolve_protocol(protocol)
     columns = {name: explanations[name] for name, _ in _ROW_FIELDS}
-    values = {
-        "mass_accuracy": metrics.mass_accuracy(rows),
-        "roc_auc": metrics.roc_auc(rows),
-        "average_precision": metrics.average_precision(rows),
-        "pr_auc": metrics.pr_auc(rows),
-        "precision_specificity": metrics.precision_specificity(rows),
-        "top_k_precision": metrics.top_k_precision(rows, resolve_protocol(protocol).top_k),
-    }
-    columns |= {name: pa.array(array, pa.float64(), from_pandas=True) for name, array in values.items()}
-    columns |= {"reason": pa.array(reason, pa.string()), "ranking_reason": pa.array(ranking_reason, pa.string())}
+    for name, metric in METRICS.items():
+        columns[name] = pa.array(metric.compute(rows, switches), pa.float64(), from_pandas=True)
+    for column, name in (("reason", "mass_accuracy"), ("ranking_reason", RANKING_MEASURES[0])):
+        columns[column] = pa.array(rows.why_null(METRICS[name].reasons), pa.string())
     return pa.table([columns[name] for name in SCORE_SCHEMA.names], schema=SCORE_SCHEMA)
 
 
-def _explanation_table(question: Question, scores: Scores, predicted: IntArray) -> pa.Table:
-    test = [question.tokens.task.test[row] for row in question.rows]
+def _explanation_table(inputs: AttributionInputs, scores: Scores, predicted: IntArray) -> pa.Table:
+    test = [inputs.tokens.task.test[row] for row in inputs.rows]
     if scores.unit == "token":
-        magnitude, signed = token_to_word(scores.values, question.sentences)
+        magnitude, signed = token_to_word(scores.values, inputs.sentences)
     else:
         magnitude, signed = normalize_words(scores.values), [np.asarray(value, np.float64) for value in scores.values]
     gap = scores.completeness_gap
     target = [row.target for row in test]
     columns = {
-        "row": question.rows,
+        "row": inputs.rows,
         "sentence_idx": [row.sentence_idx for row in test],
         "target": target,
         "gender": [row.gender for row in test],

@@ -9,9 +9,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from geco_ray.geco.attribution.base import Question
+from geco_ray.geco.attribution.base import AttributionInputs
 from geco_ray.geco.classifiers import Classifier
-from geco_ray.geco.protocol import GecoProtocol
+from geco_ray.geco.protocol import Protocol
 
 FIXED_ROWS = 8
 
@@ -33,7 +33,7 @@ class GradientSummary:
     plain: TokenArrays
 
 
-def gradient_point(classifier: Classifier, ids: Tensor, protocol: GecoProtocol) -> Tensor:
+def gradient_point(classifier: Classifier, ids: Tensor, protocol: Protocol) -> Tensor:
     """Where gradient methods attribute: word embeddings, or (``twice``) the output of the embedding module.
 
     Either is then handed to the classifier as word embeddings, so the latter is embedded a second time, as published.
@@ -42,18 +42,18 @@ def gradient_point(classifier: Classifier, ids: Tensor, protocol: GecoProtocol) 
     return words if protocol.embedding_path == "once" else classifier.embed(words)
 
 
-def summarize_gradients(question: Question) -> GradientSummary:
+def summarize_gradients(inputs: AttributionInputs) -> GradientSummary:
     """One forward and backward pass per sentence for the logit of its explained class.
 
     ``x * g`` nearly cancels over a token's dimensions, as a normalisation follows the embedding; so rounding that
     depends on the batch would show, and batches have a fixed shape.
     """
-    empty: list[TokenArrays] = [[np.zeros(0)] * len(question.rows) for _ in range(3)]
-    for batch in question.batches(rows=FIXED_ROWS):
+    empty: list[TokenArrays] = [[np.zeros(0)] * len(inputs.rows) for _ in range(3)]
+    for batch in inputs.batches(rows=FIXED_ROWS):
         with torch.no_grad():
-            point = gradient_point(question.classifier, batch.ids, question.protocol)
+            point = gradient_point(inputs.classifier, batch.ids, inputs.protocol)
         point.requires_grad_(True)
-        logits = question.classifier.logits_from_words(point, None)
+        logits = inputs.classifier.logits_from_words(point, None)
         (gradient,) = torch.autograd.grad(pick(logits, batch.classes).sum(), point)
         point = point.detach()
         sums = (gradient.abs().sum(2), (point * gradient).sum(2), gradient.sum(2))
@@ -63,13 +63,13 @@ def summarize_gradients(question: Question) -> GradientSummary:
     return GradientSummary(*empty)
 
 
-def ig_point(classifier: Classifier, ids: Tensor, protocol: GecoProtocol) -> Tensor:
+def ig_point(classifier: Classifier, ids: Tensor, protocol: Protocol) -> Tensor:
     """Where Integrated Gradients interpolates."""
     words = classifier.word_vectors(ids)
     return words if protocol.ig_layer == "word_embeddings" else classifier.embed(words)
 
 
-def ig_scalar(classifier: Classifier, point: Tensor, classes: Tensor, protocol: GecoProtocol) -> Tensor:
+def ig_scalar(classifier: Classifier, point: Tensor, classes: Tensor, protocol: Protocol) -> Tensor:
     """What Integrated Gradients explains at ``point``: logit or probability of each row's class, (n,)."""
     if protocol.ig_layer == "word_embeddings":
         logits = classifier.logits_from_words(point, None)

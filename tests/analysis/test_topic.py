@@ -99,5 +99,5 @@ def test_the_frame_names_no_benchmark_and_no_stage() -> None:
     columns = {name for topic in topics() for stage in topic.stages for name in (*stage.axes, *stage.columns)}
     words = {"geco", "cfe", "attribution", "counterfactual", *stages, *(name for name in columns if "_" in name)}
     for path in Path(analysis.__file__).parent.glob("*.py"):
-        text = re.sub(r"geco_ray|READINGS = .*", "", path.read_text(encoding="utf-8"))
+        text = re.sub(r"geco_ray", "", path.read_text(encoding="utf-8"))
         assert not {word for word in words if re.search(rf"\b{word}\b", text)}, path.name

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from geco_ray.geco.data.dataset import Row, Task
+from geco_ray.geco.rows import Row
+from geco_ray.geco.task import Task
 
 if TYPE_CHECKING:
     from geco_ray.geco.encoders import EncoderSource
     from geco_ray.geco.tokens import TaskTokens
-
-
-@pytest.fixture(scope="session")
-def geco_data() -> Path:
-    """The folder with the released files, from ``$GECO_RAY_DATA`` or beside the repository; skips without them."""
-    named = os.environ.get("GECO_RAY_DATA")
-    folder = Path(named) if named else Path(__file__).parents[3] / "shared" / "data"
-    if not any((root / "binary_gender_all" / "train.jsonl").is_file() for root in (folder / "geco", folder)):
-        pytest.skip("the GECO files are neither in $GECO_RAY_DATA nor in ../shared/data")
-    return folder
 
 
 TINY_PIECES = [

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from geco_ray.geco.protocol import GecoProtocol
+from geco_ray.geco.protocol import Protocol
 from geco_ray.geco.tokens import IntArray, TaskTokens, TokenRow, equal_length_batches
 from geco_ray.registry import Options, Registry
 from geco_ray.seeds import numpy_stream
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
     import torch
 
     from geco_ray.geco.classifiers import Classifier
-    from geco_ray.geco.gradients import GradientSummary
 
 FloatArray = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Sentences of one length: ``ids`` (n, L) and ``classes`` (n,) on the device, ``positions`` in the question.
+    """Sentences of one length: ``ids`` (n, L) and ``classes`` (n,) on the device, ``positions`` in the rows.
 
     There may be fewer positions than rows; what is computed for the rows beyond them is to be dropped.
     """
@@ -37,7 +38,7 @@ class Batch:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class AttributionInputs:
     """Which sentences to explain, for which classifier, and how.
 
     Attributes:
@@ -55,22 +56,23 @@ class Question:
     tokens: TaskTokens
     rows: tuple[int, ...]
     classes: IntArray
-    protocol: GecoProtocol
+    protocol: Protocol
     device: torch.device
     token_budget: int
     stream: tuple[str | int | None, ...]
+    _computed: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def sentences(self) -> tuple[TokenRow, ...]:
         """The tokens of each row."""
         return tuple(self.tokens.test[row] for row in self.rows)
 
-    @cached_property
-    def gradients(self) -> GradientSummary:
-        """What one backward pass per sentence gives; shared by all methods that need no more."""
-        from geco_ray.geco.gradients import summarize_gradients
-
-        return summarize_gradients(self)
+    def once(self, compute: Callable[[AttributionInputs], T]) -> T:
+        """What ``compute`` makes of these inputs: computed at the first call, then kept and shared by all methods."""
+        if compute not in self._computed:
+            self._computed[compute] = compute(self)
+        computed: T = self._computed[compute]
+        return computed
 
     def random(self, method: str, row: int) -> np.random.Generator:
         """The random stream of one method at one row; the same in any batch and order."""
@@ -96,7 +98,7 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Attributions in the order of the question's rows.
+    """Attributions in the order of the rows.
 
     Attributes:
         values: one array per row, signed, per token (special tokens included) or per word.
@@ -110,10 +112,10 @@ class Scores:
     completeness_gap: FloatArray | None = None
 
 
-class AttributionMethod(Protocol):
-    """A method: a function of the question and of its own options; register it in :data:`ATTRIBUTIONS`."""
+class AttributionMethod(typing.Protocol):
+    """A method: a function of the inputs and of its own options; register it in :data:`ATTRIBUTIONS`."""
 
-    def __call__(self, question: Question, options: Options, /) -> Scores: ...
+    def __call__(self, inputs: AttributionInputs, options: Options, /) -> Scores: ...
 
 
 ATTRIBUTIONS: Registry[AttributionMethod] = Registry("attribution method", "geco_ray.geco.attribution")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from geco_ray.geco.attribution.base import ATTRIBUTIONS, Batch, Question, Scores
+from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, Batch, Scores
 from geco_ray.registry import Options
 
 
@@ -16,7 +16,7 @@ class IntegratedGradientsOptions(Options):
 
 
 @ATTRIBUTIONS.register("integrated_gradients", title="Integrated Gradients", options=IntegratedGradientsOptions)
-def integrated_gradients(question: Question, options: Options) -> Scores:
+def integrated_gradients(inputs: AttributionInputs, options: Options) -> Scores:
     """Signed sum over dimensions of ``(x - b) * integral of the gradient from b to x``, per token.
 
     The baseline b is ``[CLS] [PAD] ... [SEP]`` of the sentence's length. ``corrected`` integrates the logit over word
@@ -30,26 +30,26 @@ def integrated_gradients(question: Question, options: Options) -> Scores:
     assert isinstance(options, IntegratedGradientsOptions)
     nodes, weights = np.polynomial.legendre.leggauss(options.n_steps)
     nodes, weights = (nodes + 1) / 2, weights / 2
-    values: list[np.ndarray] = [np.zeros(0)] * len(question.rows)
-    gaps = np.zeros(len(question.rows))
-    for batch in question.batches():
-        tokens, gap = _integrate(question, batch, nodes, weights)
+    values: list[np.ndarray] = [np.zeros(0)] * len(inputs.rows)
+    gaps = np.zeros(len(inputs.rows))
+    for batch in inputs.batches():
+        tokens, gap = _integrate(inputs, batch, nodes, weights)
         for index, position in enumerate(batch.positions):
             values[position], gaps[position] = tokens[index], gap[index]
     return Scores(values, completeness_gap=gaps)
 
 
 def _integrate(
-    question: Question, batch: Batch, nodes: np.ndarray, weights: np.ndarray
+    inputs: AttributionInputs, batch: Batch, nodes: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Token attributions (n, L) and completeness gaps (n,) of one batch."""
     import torch
 
     from geco_ray.geco.gradients import ig_point, ig_scalar
 
-    classifier, protocol = question.classifier, question.protocol
+    classifier, protocol = inputs.classifier, inputs.protocol
     n, length = batch.ids.shape
-    baseline_ids = torch.full_like(batch.ids, question.tokens.tokenizer.pad_id)
+    baseline_ids = torch.full_like(batch.ids, inputs.tokens.tokenizer.pad_id)
     baseline_ids[:, 0], baseline_ids[:, -1] = batch.ids[:, 0], batch.ids[:, -1]
     with torch.no_grad():
         start = ig_point(classifier, baseline_ids, protocol)
@@ -61,10 +61,10 @@ def _integrate(
     total = torch.zeros_like(start, dtype=torch.float64)
     # All (sentence, step) pairs in one line, cut into passes of bounded size: the steps of a pass may belong to
     # several sentences and a sentence may be spread over several passes.
-    sentence = torch.arange(n, device=question.device).repeat_interleave(len(nodes))
+    sentence = torch.arange(n, device=inputs.device).repeat_interleave(len(nodes))
     alpha = torch.from_numpy(nodes).to(start).repeat(n)
     weight = torch.from_numpy(weights).to(total).repeat(n)
-    per_pass = max(1, question.token_budget // length)
+    per_pass = max(1, inputs.token_budget // length)
     for first in range(0, len(sentence), per_pass):
         part = slice(first, first + per_pass)
         owner = sentence[part]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from geco_ray.geco.attribution.base import ATTRIBUTIONS, Question, Scores
+from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, Scores
 from geco_ray.registry import Options
 
 
 @ATTRIBUTIONS.register("saliency", title="Saliency")
-def saliency(question: Question, options: Options) -> Scores:
+def saliency(inputs: AttributionInputs, options: Options) -> Scores:
     """Sum over the embedding's dimensions of ``|d logit / d embedding|``, per token."""
-    return Scores(question.gradients.absolute)
+    from geco_ray.geco.gradients import summarize_gradients
+
+    return Scores(inputs.once(summarize_gradients).absolute)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from geco_ray.geco.protocol import GecoProtocol
+from geco_ray.geco.protocol import Protocol
 from geco_ray.registry import Options, Registry
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from geco_ray.geco.classifiers import Classifier
     from geco_ray.geco.encoders import EncoderSource
     from geco_ray.geco.tokens import TaskTokens
-    from geco_ray.geco.training import TrainedClassifier
+    from geco_ray.geco.trained import TrainedClassifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class TrainingSetup:
 
     tokens: TaskTokens
     source: EncoderSource
-    protocol: GecoProtocol
+    protocol: Protocol
     device: torch.device
 
 
