@@ -19,6 +19,10 @@ class GecoRayError(Exception):
     exit_code = 1
 
 
+class GecoRayWarning(UserWarning):
+    """Something that a user should know and that stops nothing; the command line prints it as one line."""
+
+
 class UserError(GecoRayError):
     """Bad input: a grid, a name, a file. Exit code 2; nothing has been written when it is raised.
 
@@ -72,6 +76,12 @@ class ResourceError(GecoRayError):
     """The machine or cluster can never satisfy a request. Exit code 3."""
 
     exit_code = 3
+
+
+class RayDiedError(GecoRayError):
+    """Ray itself ended while a run was going on: its raylet, its control service, or a cluster's head. Exit code 6."""
+
+    exit_code = 6
 
 
 class LeaseError(GecoRayError):

@@ -17,6 +17,9 @@ from geco_ray.errors import UserError, unknown_name
 app = typer.Typer(no_args_is_help=True, help="Get, audit and build data sets.")
 
 Tasks = Annotated[list[str] | None, typer.Argument(help="Names of tasks; the four GECO tasks by default.")]
+TasksAndTables = Annotated[
+    list[str] | None, typer.Argument(help="Names of tasks and tables; the four GECO tasks by default.")
+]
 DataDir = Annotated[
     Path | None,
     typer.Option(
@@ -105,20 +108,23 @@ def _fetch(name: str, folder: Path | None, offline: bool | None, accept_terms: b
 
 
 @app.command()
-def audit(tasks: Tasks = None, data_dir: DataDir = None, as_json: Json = False) -> None:
-    """Count what is in the files of tasks and what is wrong with them; --json lists every occurrence with its line."""
-    from geco_ray.geco.audit.audit import audit_tasks
-    from geco_ray.geco.audit.tables import counts_table, defects_table
+def audit(tasks: TasksAndTables = None, data_dir: DataDir = None, as_json: Json = False) -> None:
+    """Count what is in the files of tasks and what is wrong with them; --json lists every occurrence with its line.
+
+    For tables (diabetes, or a CSV of your own): the rows used, and values that may stand for missing ones.
+    """
+    from geco_ray.cli.audit import audit_by_kind
     from geco_ray.terminal import show_table
 
-    found = audit_tasks(_task_names(tasks), data_dir)
+    values, tables = audit_by_kind(_task_names(tasks), data_dir)
     if as_json:
-        _print_json({name: getattr(found, name).to_pylist() for name in ("counts", "summary", "defects")})
+        _print_json(values)
         return
     console = _console()
-    show_table(console, counts_table(found))
-    console.print()
-    show_table(console, defects_table(found))
+    for number, table in enumerate(tables):
+        if number:
+            console.print()
+        show_table(console, table)
 
 
 @app.command()

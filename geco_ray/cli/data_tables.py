@@ -56,10 +56,30 @@ def any_card(name: str, data_dir: Path | None) -> dict[str, Any]:
     if name in tasks:
         return task_card(name)
     if name in tabular:
-        return dataset_card(name, data_dir).model_dump(mode="json", exclude_defaults=True)
+        card = dataset_card(name, data_dir).model_dump(mode="json", exclude_defaults=True)
+        return card | _remarks(name, data_dir)
     if name in user_tasks(data_dir):
         raise UserError(f"{name!r} is a folder of your own and has no card", remedy="`geco-ray data audit` counts it.")
     raise unknown_name("data card", name, [*tasks, *tabular])
+
+
+def _remarks(name: str, data_dir: Path | None) -> dict[str, Any]:
+    """What is worth a look in the table of a card, if its file is here."""
+    from geco_ray.cfe.data.audit import audit_table
+    from geco_ray.cfe.data.datasets import dataset_card, find_file
+    from geco_ray.cfe.data.remarks import remark_lines
+
+    if name == "breast_cancer":
+        return {}
+    try:
+        find_file(dataset_card(name, data_dir), data_dir)
+    except UserError:
+        return {}
+    try:
+        lines = remark_lines(name, audit_table(name, data_dir).remarks)
+    except UserError as error:
+        lines = [f"the table is refused: {error}"]
+    return {"worth a look": lines} if lines else {}
 
 
 def card_table(card: Mapping[str, Any]) -> Table:

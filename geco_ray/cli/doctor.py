@@ -33,13 +33,13 @@ def _gpu() -> str:
 
 def _data(data_dir: Path | None) -> dict[str, str]:
     """Where data are looked for, and what each benchmark finds there or misses."""
-    from geco_ray.files.roots import cache_dir
+    from geco_ray.files.roots import find_cache_dir
     from geco_ray.plan.benchmark import benchmarks, load_named
 
     named = os.environ.get("GECO_RAY_DATA")
     facts = {
         "data folder": f"{data_dir} (--data-dir)" if data_dir else f"{named} (GECO_RAY_DATA)" if named else "not set",
-        "cache": str(cache_dir()),
+        "cache": str(find_cache_dir() or "none: this user has no home folder, and GECO_RAY_CACHE is not set"),
     }
     for benchmark in benchmarks():
         if benchmark.health is not None:

@@ -161,6 +161,42 @@ def test_byte_order_mark_and_carriage_returns(tmp_path: Path) -> None:
     np.testing.assert_array_equal(load_dataset("loans", tmp_path).train.x, plain.train.x)
 
 
+OTHER_YAML = {
+    "a labelling": "format: geco_ray labelling 1\nclasses: [a, b]\nsentences:\n  - target: (x|y) .\n",
+    "a labelling spelled out": "sentences:\n  - id: 7\n    target: x\n",
+    "a grid": "cfe:\n  datasets: loans\n",
+    "a list of words": "female: [she]\nmale: [he]\n",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("content", OTHER_YAML)
+def test_a_yaml_that_is_no_card_is_not_listed(content: str, tmp_path: Path) -> None:
+    folder = table(tmp_path, csv(lines()))
+    (folder / "kitchen.yaml").write_text(OTHER_YAML[content])
+    assert [name for name in dataset_names(folder) if name not in BUILT_IN] == ["loans"]
+    with pytest.raises(UserError, match=r"kitchen\.yaml"):
+        load_dataset("kitchen", folder)
+
+
+@pytest.mark.parametrize(
+    "card", ["\ufeffname: shop\ntarget: [\n", '{"name": "shop", "target": "paid"}', "'favourable' : [1]"]
+)
+def test_a_card_without_its_table_is_listed(card: str, tmp_path: Path) -> None:
+    (tmp_path / "shop.yaml").write_text(card, encoding="utf-8")
+    assert "shop" in dataset_names(tmp_path)
+
+
+def test_a_card_with_a_fault_is_listed_and_a_labelling_of_its_name_does_not_hide_it(tmp_path: Path) -> None:
+    folder = table(tmp_path, csv(lines()))
+    (folder / "loans.yaml").write_text("name: loans\ntraget: paid\n")
+    assert "loans" in dataset_names(folder)
+    (tmp_path / "tabular").mkdir()
+    (tmp_path / "tabular" / "loans.yaml").write_text(OTHER_YAML["a labelling"])
+    with pytest.raises(UserError, match="'target'"):
+        load_dataset("loans", folder)
+
+
 def test_an_unknown_or_absent_data_set(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="diabetes"):
         load_dataset("diabets", tmp_path)

@@ -392,6 +392,7 @@ def test_cards_of_tasks_say_what_the_page_says(name: str) -> None:
         (["download", "breast_cancer"], "comes with scikit-learn"),
         (["download", "diabetes", "--to", "a", "--data-dir", "b"], "two folders"),
         (["audit", "demo_binary_al"], "Did you mean 'demo_binary_all'"),
+        (["audit", "diabets"], "Did you mean 'diabetes'"),
         (["audit", "binary_gender_all", "--data-dir", "nowhere"], "geco-ray data download"),
         (["bias", "../etc"], "cannot be the name of a dataset"),
         (["correlations", "demo_binary_all", "--top", "0"], "--top"),

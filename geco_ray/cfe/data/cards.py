@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 from pydantic import Field, ValidationError, model_validator
 
 from geco_ray.errors import UserError, suggest
+from geco_ray.files.text import compare_key, first_repeated, same_text
 from geco_ray.registry import Options
 
 BETARCE = "https://raw.githubusercontent.com/istepka/betarce/f1e1b9892d3d0d055b117b88df7a2e32f296f7f2/data/"
@@ -25,6 +27,8 @@ class Card(Options):
     ``favourable`` lists the target values that become class 1. With ``adverse`` given, every other value is an
     error; without it the target must have exactly one other value. ``immutable``, ``ranges`` (in the units of the
     table) and ``integers`` are stated for the methods and reports that use them; the paper's protocol uses none.
+    ``missing`` names numbers that stand for missing values, of all features or by feature; a row that has one after
+    the cleaning is refused.
     ``features``, when given, fixes the order of the columns; else the order of the file (less ``drop``) holds.
     """
 
@@ -45,17 +49,18 @@ class Card(Options):
     integers: tuple[str, ...] = ()
     immutable: tuple[str, ...] = ()
     ranges: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    missing: tuple[float, ...] | dict[str, tuple[float, ...]] = ()
     rows: int | None = None
     favourable_rows: int | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Card:
-        both = set(self.favourable) & set(self.adverse)
+        both = set(map(compare_key, self.favourable)) & set(map(compare_key, self.adverse))
         if both:
             raise ValueError(f"{sorted(both)} stand under favourable and under adverse")
-        if self.target in self.drop or self.target in self.features:
+        if any(same_text(self.target, name) for name in (*self.drop, *self.features)):
             raise ValueError(f"the target {self.target!r} cannot be dropped or be a feature")
-        if len(set(self.features)) != len(self.features):
+        if first_repeated(self.features) is not None:
             raise ValueError("a feature is listed twice")
         for feature, (low, high) in self.ranges.items():
             if not low < high:
@@ -69,7 +74,18 @@ class Card(Options):
 
     def digest(self) -> str:
         """Hash of what decides the data; titles, sources and constraints do not."""
-        told = {"title", "source", "licence", "terms", "url", "file_names", "integers", "immutable", "ranges"}
+        told = {
+            "title",
+            "source",
+            "licence",
+            "terms",
+            "url",
+            "file_names",
+            "integers",
+            "immutable",
+            "ranges",
+            "missing",
+        }
         text = json.dumps(self.model_dump(mode="json", exclude=told), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -136,6 +152,22 @@ BUILT_IN: dict[str, Card] = {
         ),
     )
 }
+
+
+_A_CARDS_KEY = re.compile(rb"""^(\xef\xbb\xbf)?(\{.*?)?["']?(target|favourable)["']?\s*:""", re.MULTILINE)
+
+
+def looks_like_a_card(path: Path) -> bool:
+    """Whether a YAML file is meant as a card: it has a card's key at the left edge, or a table of its name beside it.
+
+    A folder of data holds labellings, grids and lists of words too; a card with a fault in it is still one.
+    """
+    if path.with_suffix(".csv").is_file():
+        return True
+    try:
+        return _A_CARDS_KEY.search(path.read_bytes()) is not None
+    except OSError:
+        return False
 
 
 def read_card(path: Path) -> Card:

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geco_ray.cfe.data.cards import BUILT_IN, Card, read_card
+from geco_ray.cfe.data.cards import BUILT_IN, Card, looks_like_a_card, read_card
+from geco_ray.cfe.data.remarks import Remark
 from geco_ray.cfe.data.split import four_way_split
-from geco_ray.cfe.data.tabular import Table, check_table, file_sha256, read_table
+from geco_ray.cfe.data.tabular import Table, check_table, read_table
 from geco_ray.errors import UserError, unknown_name
-from geco_ray.files.checksums import not_the_pinned_file
+from geco_ray.files.checksums import not_the_pinned_file, sha256_of
 from geco_ray.files.roots import cache_dir, data_roots
+from geco_ray.files.text import same_text
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,7 +44,8 @@ class Part:
 class Dataset:
     """A data set, split in four and standardised with the training part's mean and (population) deviation.
 
-    Label 1 is the favourable outcome. ``mean`` and ``scale`` (float64 (d,)) lead back to the table's units.
+    Label 1 is the favourable outcome. ``mean`` and ``scale`` (float64 (d,)) lead back to the table's units. ``remarks``
+    are values of the table that may not mean what they say (:mod:`geco_ray.cfe.data.remarks`).
     """
 
     name: str
@@ -55,6 +58,7 @@ class Dataset:
     scale: npt.NDArray[np.float64]
     fingerprint: str
     card: Card
+    remarks: tuple[Remark, ...] = ()
 
     def in_units(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Standardised rows (n, d) in the units of the table."""
@@ -63,7 +67,7 @@ class Dataset:
 
 def dataset_names(data_dir: Path | None = None) -> list[str]:
     """Names of the built-in data sets, and of those with a card (``NAME.yaml``) in one of the folders of data."""
-    return sorted({*BUILT_IN, *(path.stem for path in _card_files(data_dir))})
+    return sorted({*BUILT_IN, *(path.stem for path in _yaml_files(data_dir) if looks_like_a_card(path))})
 
 
 def dataset_card(name: str, data_dir: Path | None = None) -> Card:
@@ -74,12 +78,12 @@ def dataset_card(name: str, data_dir: Path | None = None) -> Card:
     """
     if name in BUILT_IN:
         return BUILT_IN[name]
-    for path in _card_files(data_dir):
-        if path.stem == name:
-            card = read_card(path)
-            if card.name != name:
-                raise UserError("a card's name and its file's name differ", where=str(path), found=card.name)
-            return card
+    named = [path for path in _yaml_files(data_dir) if path.stem == name]
+    for path in sorted(named, key=looks_like_a_card, reverse=True):  # one that is none is read last, and refused
+        card = read_card(path)
+        if card.name != name:
+            raise UserError("a card's name and its file's name differ", where=str(path), found=card.name)
+        return card
     raise unknown_name("data set", name, dataset_names(data_dir))
 
 
@@ -89,7 +93,7 @@ def dataset_fingerprint(name: str, data_dir: Path | None = None) -> str:
     A card that pins its SHA-256 (all built-in ones) needs no file; else the file is hashed.
     """
     card = dataset_card(name, data_dir)
-    sha256 = card.sha256 or file_sha256(find_file(card, data_dir))
+    sha256 = card.sha256 or sha256_of(find_file(card, data_dir))
     return hashlib.sha256(f"{PREPARATION}\n{card.digest()}\n{sha256}".encode()).hexdigest()
 
 
@@ -105,20 +109,29 @@ def load_dataset(name: str, data_dir: Path | None = None) -> Dataset:
         UserError: unknown name, missing file, wrong checksum, or a fault in the table (column and line are named).
     """
     card = dataset_card(name, data_dir)
-    if name == "breast_cancer":
-        table, where = _breast_cancer(card), "scikit-learn's breast cancer data"
-    else:
-        path = find_file(card, data_dir)
-        _check_sha256(path, card)
-        table, where = read_table(path, card), str(path)
+    table, where = open_table(card, data_dir)
     return prepare(table, card, dataset_fingerprint(name, data_dir), where=where)
+
+
+def open_table(card: Card, data_dir: Path | None) -> tuple[Table, str]:
+    """The cleaned table of a card, not yet split or scaled, and the name of its file for messages.
+
+    Raises:
+        UserError: a missing file, a wrong checksum, or a fault in the table (column and line are named).
+    """
+    if card.name == "breast_cancer":
+        return _breast_cancer(card), "scikit-learn's breast cancer data"
+    path = find_file(card, data_dir)
+    _check_sha256(path, card)
+    return read_table(path, card), str(path)
 
 
 def prepare(table: Table, card: Card, fingerprint: str, *, where: str) -> Dataset:
     """Split and standardise a cleaned table.
 
     Raises:
-        UserError: too few rows for the split, or a feature that is constant in the training part.
+        UserError: too few rows for the split, a feature that is constant in the training part, or one whose mean,
+            deviation or scaled values overflow.
     """
     split = four_way_split(table.y, where=where)
     from sklearn.preprocessing import StandardScaler
@@ -132,15 +145,36 @@ def prepare(table: Table, card: Card, fingerprint: str, *, where: str) -> Datase
             found=float(train[0, constant[0]]),
             remedy="Drop it in the card.",
         )
-    scaler = StandardScaler().fit(train)
+    with np.errstate(over="ignore", invalid="ignore"):  # looked for below, by column
+        scaler = StandardScaler().fit(train)
+        scaled = np.asarray(scaler.transform(table.x), dtype=np.float64)
+    mean, scale = np.asarray(scaler.mean_), np.asarray(scaler.scale_)
+    _refuse_overflow(table, scaled, np.isfinite(mean) & np.isfinite(scale), where)
 
     def part(rows: npt.NDArray[np.int64]) -> Part:
-        x = np.ascontiguousarray(scaler.transform(table.x[rows]), dtype=np.float64)
-        return Part(x, table.y[rows], table.row_ids[rows])
+        return Part(np.ascontiguousarray(scaled[rows]), table.y[rows], table.row_ids[rows])
 
     train_part, update, val, test = (part(rows) for rows in (split.train, split.update, split.val, split.test))
-    mean, scale = np.asarray(scaler.mean_), np.asarray(scaler.scale_)
-    return Dataset(card.name, table.features, train_part, update, val, test, mean, scale, fingerprint, card)
+    return Dataset(
+        card.name, table.features, train_part, update, val, test, mean, scale, fingerprint, card, table.remarks
+    )
+
+
+def _refuse_overflow(table: Table, scaled: npt.NDArray[np.float64], finite: npt.NDArray[np.bool_], where: str) -> None:
+    """Networks compute in float32, so a scaled value must fit into it."""
+    fits = finite & (np.abs(scaled) <= np.finfo(np.float32).max).all(axis=0)  # NaN compares as False
+    if fits.all():
+        return
+    column = int(np.flatnonzero(~fits)[0])
+    values = table.x[:, column]
+    row = int(np.abs(values).argmax())
+    raise UserError(
+        f"column {table.features[column]!r} overflows when it is scaled",
+        where=table.place(row, where),
+        found=float(values[row]),
+        expected="numbers whose mean, deviation and scaled values are finite",
+        remedy="If it stands for a missing value, drop the column in the card, or take the rows out.",
+    )
 
 
 def check_feature_order(model: Sequence[str], data: Sequence[str], *, where: str) -> None:
@@ -154,7 +188,7 @@ def check_feature_order(model: Sequence[str], data: Sequence[str], *, where: str
             "model and data differ in the number of features", where=where, found=len(data), expected=str(len(model))
         )
     for position, (wanted, given) in enumerate(zip(model, data, strict=True)):
-        if wanted != given:
+        if not same_text(wanted, given):
             raise UserError(
                 f"model and data differ in column {position + 1}", where=where, found=given, expected=repr(wanted)
             )
@@ -208,7 +242,7 @@ def download_dataset(
     return fetch(card.url, card.sha256, target, offline=offline)
 
 
-def _card_files(data_dir: Path | None) -> list[Path]:
+def _yaml_files(data_dir: Path | None) -> list[Path]:
     folders = [folder for root in data_roots(data_dir) for folder in (root / "tabular", root)]
     return [path for folder in folders if folder.is_dir() for path in sorted(folder.glob("*.yaml"))]
 
@@ -216,7 +250,7 @@ def _card_files(data_dir: Path | None) -> list[Path]:
 def _check_sha256(path: Path, card: Card) -> None:
     if card.sha256 is None:
         return
-    found = file_sha256(path)
+    found = sha256_of(path)
     if found != card.sha256:
         then = f"and get it again from {card.url}" if card.url else "or write the SHA-256 of the new file into its card"
         raise not_the_pinned_file(path, found=found, expected=card.sha256, then=then, kind=UserError)
@@ -236,6 +270,7 @@ def _breast_cancer(card: Card) -> Table:
             expected=str(card.sha256),
             remedy="Install a scikit-learn of the tested set (constraints.txt).",
         )
+    # No remarks: the arrays are pinned, and the zeros of three columns (no concave points) are measurements.
     table = Table(tuple(str(name) for name in bunch.feature_names), x, y, np.arange(len(y), dtype=np.int64))
     check_table(table, card, where="scikit-learn's breast cancer data")
     return table

@@ -1,60 +1,79 @@
-"""Read a CSV strictly: every fault is told with its column and row before anything is trained."""
+"""What a table's cells mean: features as finite numbers, the target as 0 and 1, rows that its card leaves out.
+
+Every fault is reported with its column and line before anything is trained.
+"""
 
 from __future__ import annotations
 
-import csv
-import hashlib
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from geco_ray.cfe.data.csv_lines import CsvRows, read_csv
+from geco_ray.cfe.data.labels import NUMBER, read_labels
+from geco_ray.cfe.data.remarks import MISSING_TEXTS, Remark, remarks_on
 from geco_ray.errors import UserError, suggest
+from geco_ray.files.text import compare_key
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import pandas as pd
 
     from geco_ray.cfe.data.cards import Card
+
+_TRUTH = {"True": 1.0, "TRUE": 1.0, "true": 1.0, "False": 0.0, "FALSE": 0.0, "false": 0.0}
+_COMMA_IN_A_NUMBER = re.compile(r"[+-]?\d[\d.]*(,\d+)+(\.\d+)?")
 
 
 @dataclass(frozen=True)
 class Table:
-    """A cleaned table: features float64 (n, d), labels int64 (n,), the row's number in the raw table (0-based)."""
+    """A cleaned table: features float64 (n, d), labels int64 (n,), the row's number in the raw table (0-based).
+
+    ``places`` names file and line of each row (empty for a table without a file), ``left_out`` is the number of rows
+    that the card leaves out, ``remarks`` are values worth a look.
+    """
 
     features: tuple[str, ...]
     x: npt.NDArray[np.float64]
     y: npt.NDArray[np.int64]
     row_ids: npt.NDArray[np.int64]
+    places: tuple[str, ...] = ()
+    left_out: int = 0
+    remarks: tuple[Remark, ...] = ()
 
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, as hex digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    def place(self, row: int, otherwise: str) -> str:
+        """File and line of a row of ``x``, or ``otherwise`` for a table without a file."""
+        return self.places[row] if self.places else otherwise
 
 
 def read_table(path: Path, card: Card) -> Table:
     """Read and clean ``path`` as its card says.
 
     Raises:
-        UserError: a duplicated, missing or unknown column; a missing, infinite or textual value in a feature; a target
-            value the card does not list; too few rows or favourable rows for a card that states their number. The
-            message names column and line (the header is line 1).
+        UserError: what :func:`geco_ray.cfe.data.csv_lines.read_csv` refuses; a missing, unnamed or unknown column; a
+            missing, infinite or textual value in a feature, or one that the card calls missing; a target value the card
+            does not list; too few rows or favourable rows for a card that states their number. The message names
+            column and line (the header is line 1).
     """
-    header = _header(path)
-    frame = _frame(path)
-    frame.columns = header
-    features = _feature_names(header, card, where=str(path))
-    lines = np.arange(2, len(frame) + 2)
-    columns = [numbers(frame[name], name, path, lines) for name in features]
-    x = np.column_stack(columns) if len(frame) else np.empty((0, len(features)))
-    y = labels(frame[card.target], card, path, lines)
-    keep = (x >= 0).all(axis=1) if card.drop_rows_with_negative_values else np.ones(len(x), dtype=bool)
-    table = Table(features, x[keep], y[keep], np.flatnonzero(keep).astype(np.int64))
-    check_table(table, card, where=str(path))
-    return table
+    table = read_csv(path)
+    target, positions = _columns(table.header, card, where=f"{path}:1")
+    features = tuple(table.header[position] for position in positions)
+    x = np.empty((len(table.rows), len(features)))
+    for column, position in enumerate(positions):
+        x[:, column] = numbers(table, position)
+    y, on_target = read_labels(table, target, card)
+    keep = np.ones(len(x), dtype=np.bool_)
+    if card.drop_rows_with_negative_values:
+        keep = np.asarray((x >= 0).all(axis=1))
+    kept = np.flatnonzero(keep).astype(np.int64)
+    places = tuple(table.where(int(row)) for row in kept)
+    remarks = (*remarks_on(features, x, keep), *on_target)
+    found = Table(features, x[kept], y[kept], kept, places, len(x) - len(kept), remarks)
+    check_table(found, card, where=str(path))
+    return found
 
 
 def check_table(table: Table, card: Card, *, where: str) -> None:
@@ -70,120 +89,109 @@ def check_table(table: Table, card: Card, *, where: str) -> None:
         raise UserError("wrong number of favourable rows", where=where, found=good, expected=str(card.favourable_rows))
     if not len(table.y):
         raise UserError("the table has no rows", where=where)
+    ranges = {compare_key(name): limits for name, limits in card.ranges.items()}
+    missing = _missing_codes(card)
     for column, name in enumerate(table.features):
         values = table.x[:, column]
+        _refuse_missing(table, column, missing.get(compare_key(name), missing.get("", ())), where)
         if (values == values[0]).all():
             raise UserError(
                 f"column {name!r} is constant", where=where, found=float(values[0]), remedy="Drop it in the card."
             )
-        low, high = card.ranges.get(name, (-np.inf, np.inf))
+        low, high = ranges.get(compare_key(name), (-np.inf, np.inf))
         outside = np.flatnonzero((values < low) | (values > high))
         if len(outside):
             raise UserError(
                 f"column {name!r}, row {int(table.row_ids[outside[0]])} is outside the card's range",
-                where=where,
+                where=table.place(int(outside[0]), where),
                 found=float(values[outside[0]]),
                 expected=f"{low:g} to {high:g}",
             )
 
 
-def numbers(column: pd.Series, name: str, path: Path, lines: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """A column as finite float64 numbers; the first value that is none is named with its line."""
+def _missing_codes(card: Card) -> Mapping[str, Sequence[float]]:
+    """The card's codes by the key of a column; those of all columns under the empty name."""
+    if isinstance(card.missing, Mapping):
+        return {compare_key(name): codes for name, codes in card.missing.items()}
+    return {"": card.missing}
+
+
+def _refuse_missing(table: Table, column: int, codes: Sequence[float], where: str) -> None:
+    rows = np.flatnonzero(np.isin(table.x[:, column], codes))
+    if len(rows):
+        raise UserError(
+            f"column {table.features[column]!r} has a value that the card calls missing",
+            where=table.place(int(rows[0]), where),
+            found=f"{table.x[rows[0], column]:g}",
+            expected="no missing values, since nothing is filled in",
+            remedy=f"Drop the column in the card, or take the rows out ({len(rows)} of {len(table.y)}).",
+        )
+
+
+def numbers(table: CsvRows, position: int) -> npt.NDArray[np.float64]:
+    """A column as finite float64 numbers (n,); truth values, if it has no others, are 1 and 0.
+
+    Raises:
+        UserError: a value that is no number, named with its line.
+    """
     import pandas as pd
 
-    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    cells = table.column(position)
+    if cells and all(cell in _TRUTH for cell in cells):
+        return np.array([_TRUTH[cell] for cell in cells])
+    read = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce")
+    values: npt.NDArray[np.float64] = read.to_numpy(dtype=np.float64, na_value=np.nan)
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
-        raw = column.iloc[int(bad[0])]
-        missing = bool(pd.isna(raw))
-        what = "missing value" if missing else "text" if isinstance(raw, str) else "value that is not finite"
-        raise UserError(
-            f"{what} in numeric column {name!r}",
-            where=f"{path}:{int(lines[bad[0]])}",
-            found=None if missing else str(raw),
-            expected="a finite number",
-            remedy=f"{len(bad)} of {len(values)} rows of this column are affected." if len(bad) > 1 else None,
-        )
+        raise _no_number(table, position, int(bad[0]), len(bad))
     return values
 
 
-def labels(column: pd.Series, card: Card, path: Path, lines: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The target column as 1 (favourable) and 0 (adverse), compared as text.
-
-    Raises:
-        UserError: a missing or unlisted value with its line; a favourable value that never occurs.
-    """
-    missing = np.flatnonzero(column.isna().to_numpy())
-    if len(missing):
-        where = f"{path}:{int(lines[missing[0]])}"
-        raise UserError(f"missing value in the target {card.target!r}", where=where)
-    text = column.astype(str).to_numpy()
-    present = sorted(set(text))
-    for value in card.favourable:
-        if value not in present:
-            raise UserError(
-                f"favourable value {value!r} never occurs in the target {card.target!r}",
-                where=str(path),
-                remedy=suggest(value, present[:20]),
-            )
-    others = [value for value in present if value not in card.favourable]
-    if not card.adverse and len(others) > 1:
-        raise UserError(
-            f"the target {card.target!r} has several values that are not favourable",
-            where=str(path),
-            found=others[:10],
-            remedy="List the adverse ones in the card under 'adverse'.",
-        )
-    known = {*card.favourable, *(card.adverse or others)}
-    strange = np.flatnonzero([value not in known for value in text])
-    if len(strange):
-        raise UserError(
-            f"unknown value in the target {card.target!r}",
-            where=f"{path}:{int(lines[strange[0]])}",
-            found=str(text[strange[0]]),
-            expected="one of " + ", ".join(sorted(known)),
-        )
-    return np.isin(text, card.favourable).astype(np.int64)
+def _no_number(table: CsvRows, position: int, row: int, affected: int) -> UserError:
+    raw = table.rows[row][position]
+    text = raw.strip()
+    missing = not text or text in MISSING_TEXTS
+    infinite = text.lstrip("+-").casefold() in ("inf", "infinity") or NUMBER.fullmatch(text) is not None
+    what = "missing value" if missing else "value that is not finite" if infinite else "text"
+    remedy = []
+    if _COMMA_IN_A_NUMBER.fullmatch(text):
+        remedy.append("Write 1234 for 1,234 and 1.5 for 1,5.")
+    if affected > 1:
+        remedy.append(f"{affected} of {len(table.rows)} rows of this column are affected.")
+    return UserError(
+        f"{what} in numeric column {table.header[position]!r}",
+        where=table.where(row, position),
+        found=raw or None,
+        expected="a finite number",
+        remedy=" ".join(remedy) or None,
+    )
 
 
-def _header(path: Path) -> list[str]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            header = [name.strip() for name in next(csv.reader(file), [])]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"the table cannot be read: {error}", where=str(path)) from None
-    if not header:
-        raise UserError("the table is empty", where=str(path))
-    for position, name in enumerate(header):
-        if name in header[:position]:
-            raise UserError(
-                f"column {name!r} stands twice in the header",
-                where=f"{path}:1",
-                found=f"columns {header.index(name) + 1} and {position + 1}",
-            )
-    return header
-
-
-def _frame(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        return pd.read_csv(path, encoding="utf-8-sig", index_col=False, skip_blank_lines=False)
-    except (ValueError, UnicodeDecodeError) as error:  # pandas' parser errors are ValueErrors and name the line
-        raise UserError(f"the table cannot be read: {error}", where=str(path)) from None
-
-
-def _feature_names(header: list[str], card: Card, *, where: str) -> tuple[str, ...]:
-    named = [card.target, *card.drop, *card.features, *card.integers, *card.immutable, *card.ranges]
-    for name in named:
-        if name not in header:
+def _columns(header: Sequence[str], card: Card, *, where: str) -> tuple[int, list[int]]:
+    """Positions of the target and of the features, in the card's order if it has one."""
+    position = {compare_key(name): number for number, name in enumerate(header)}
+    missing = card.missing if isinstance(card.missing, Mapping) else ()
+    for name in (card.target, *card.drop, *card.features, *card.integers, *card.immutable, *card.ranges, *missing):
+        if compare_key(name) not in position:
             raise UserError(
                 f"the table lacks column {name!r} of the card {card.name!r}", where=where, remedy=suggest(name, header)
             )
-    rest = tuple(name for name in header if name != card.target and name not in card.drop)
-    if card.features and set(card.features) != set(rest):
-        extra = sorted(set(rest) ^ set(card.features))
+    target = position[compare_key(card.target)]
+    left_out = {target, *(position[compare_key(name)] for name in card.drop)}
+    rest = [number for number in range(len(header)) if number not in left_out]
+    unnamed = [number + 1 for number in rest if not header[number]]
+    if unnamed:
+        raise UserError(
+            f"column {unnamed[0]} has no name",
+            where=where,
+            found=",".join(header),
+            remedy="If it is the index, save the table without it (pandas: index=False, R: row.names = FALSE), or "
+            'leave it out by drop: [""] in the card.',
+        )
+    chosen = [position[compare_key(name)] for name in card.features]
+    if chosen and set(chosen) != set(rest):
+        extra = sorted(header[number] for number in set(rest) ^ set(chosen))
         raise UserError("columns differ from the card's features", where=where, found=extra)
     if not rest:
-        raise UserError("no feature is left", where=where, found=header)
-    return card.features or rest
+        raise UserError("no feature is left", where=where, found=list(header))
+    return target, chosen or rest

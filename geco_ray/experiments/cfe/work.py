@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geco_ray.cells import Cell
+from geco_ray.cfe.data.remarks import remark_lines
 from geco_ray.device import resolve_device
+from geco_ray.errors import GecoRayWarning
 from geco_ray.experiments.base import (
     LoadedModel,
     Result,
@@ -45,6 +48,9 @@ def check_inputs(cells: Sequence[Cell], data_dir: Path | None) -> None:
 
     Raises:
         UserError: one is missing or wrong.
+
+    Warns:
+        GecoRayWarning: values of a table may not mean what they say.
     """
     bases: list[BaseCell] = []
     for cell in cells:
@@ -55,7 +61,8 @@ def check_inputs(cells: Sequence[Cell], data_dir: Path | None) -> None:
         elif isinstance(cell, ValidityCell):
             bases.append(cell.counterfactuals.base)
     for name, data in dict.fromkeys((base.dataset, base.data) for base in bases):
-        _dataset(name, data_dir, data)
+        for line in remark_lines(name, _dataset(name, data_dir, data).remarks):
+            warnings.warn(line, GecoRayWarning, stacklevel=1)
 
 
 @lru_cache(maxsize=4)

@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 from geco_ray.errors import UserError, suggest, unknown_name
 from geco_ray.files.checksums import not_the_pinned_file
-from geco_ray.files.roots import cache_dir, data_roots
+from geco_ray.files.roots import cache_dir, data_roots, find_cache_dir
 from geco_ray.geco.task import SPLITS
 
 REPOSITORY = "braindatalab/gecobench"
@@ -78,7 +78,7 @@ def find_files(task: str, data_dir: Path | None, known: Iterable[str]) -> dict[s
         raise UserError(f"{task!r} cannot be the name of a dataset", expected="letters, digits, '_', '-', '.'")
     looked = candidate_folders(task, data_dir)
     folder = next((folder for folder in looked if folder.is_dir()), None)
-    if task in GECO_TASKS and data_dir is None and (folder is None or cache_dir() in folder.parents):
+    if task in GECO_TASKS and data_dir is None and (folder is None or find_cache_dir() in folder.parents):
         return _downloaded(task, looked)
     how = f"Get it with `{DOWNLOAD_COMMAND}`, or name a folder that has it with --data-dir."
     if folder is None:
