@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
+from analysis.geco.frames import TRAIN
 from analysis.load import LedgerLike, records
 from analysis.views import View
 from geco_ray.geco.audit.encoder_audit import KINDS, finding_line
@@ -17,7 +18,7 @@ def with_encoder_notes(views: Sequence[View], ledger: LedgerLike, ids: Collectio
     The audits stand in the records of the trained classifiers; records of earlier runs may have none.
     """
     lines: dict[str, list[str]] = {}
-    for record in records(ledger, "train", ids):
+    for record in records(ledger, TRAIN, ids):
         audit: dict[str, Any] = getattr(record, "info", {}).get("encoder_audit") or {}
         for kind, count in audit.get("counts", {}).items():
             if count and kind in KINDS:

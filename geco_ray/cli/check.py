@@ -16,6 +16,7 @@ from geco_ray.cli.output import PlainConsole
 from geco_ray.errors import UserError
 from geco_ray.ledger import DamagedCell, Ledger
 from geco_ray.ledger.storage import LocalStorage
+from geco_ray.table import amount
 
 T = TypeVar("T")
 
@@ -79,12 +80,10 @@ def without_damaged(report: Callable[[], T], ledger: Ledger, ids: Collection[str
         for stage, problems in wrong.items():
             ledger.quarantine(stage, problems)
     count = sum(map(len, wrong.values()))
-    _say(err, f"set aside {count} damaged {_cells(count)}, moved to {ledger.root}/quarantine; {remedy}")
+    _say(
+        err, f"set aside {amount(count, 'damaged cell', 'damaged cells')}, moved to {ledger.root}/quarantine; {remedy}"
+    )
     return report()
-
-
-def _cells(count: int) -> str:
-    return "cell" if count == 1 else "cells"
 
 
 def _say(console: Console, text: str) -> None:
@@ -115,7 +114,7 @@ def check(
         if damaged and repair:
             _say(
                 out,
-                f"set aside {len(damaged)} {_cells(len(damaged))}, moved to {ledger.root}/quarantine; "
+                f"set aside {amount(len(damaged), 'cell', 'cells')}, moved to {ledger.root}/quarantine; "
                 "run the grid again",
             )
         elif damaged:

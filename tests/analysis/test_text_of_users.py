@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from analysis import render as pages
 from analysis.figures import Picture, PlainFigure, heading, render
 from analysis.geco.bias_figure import bias_figure
 from analysis.page import index_page
-from analysis.views import View
+from analysis.views import View, to_markdown
+from geco_ray.table import bare_html
 
 NAMES = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12)
 
@@ -73,16 +73,16 @@ MARKS = "<b>*x*_y_`z`[u](v)|~w~&amp;\\"
 
 def test_pages_show_names_as_text() -> None:
     view = View("key", MARKS, ("a", MARKS), ((MARKS, "1"),), setup=MARKS)
-    assert html.escape(MARKS) in pages.to_html(view)
-    assert "<b>" not in pages.to_html(view)
-    markdown = pages.to_markdown(view)
+    assert html.escape(MARKS) in bare_html(view.table)
+    assert "<b>" not in bare_html(view.table)
+    markdown = to_markdown(view)
     for piece in ("<b>", " *x*", "*_y_", "_`z", "](v", "&amp;\\|"):
         assert piece not in markdown
-    assert "in_words and 5 [1, 2]" in pages.to_markdown(View("key", "in_words and 5 [1, 2]", ("a",), ()))
+    assert "in_words and 5 [1, 2]" in to_markdown(View("key", "in_words and 5 [1, 2]", ("a",), ()))
 
 
 def test_a_page_holds_no_control_character() -> None:
     name = "a\x1b[31m\u202eb\x00<i>"
-    html_page = index_page(name, (), (), (), None, ((name, name),)).decode()
+    html_page = index_page(name, "", (), (), (), (), ((name, name),), "").decode()
     assert "a\\u001b[31m\\u202eb\\u0000&lt;i&gt;" in html_page
-    assert "a\\u001b[31m" in pages.to_html(View("key", "t", (name,), ()))
+    assert "a\\u001b[31m" in bare_html(View("key", "t", (name,), ()).table)
