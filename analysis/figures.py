@@ -28,7 +28,7 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter
 
-from geco_ray.files.visible import visible
+from geco_ray.table import visible
 
 INK, GREY, FAINT, BAND = "#222222", "#5F5F5F", "#D9D9D9", "#F5F5F5"
 _STYLE: Any = {

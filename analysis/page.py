@@ -14,7 +14,7 @@ from analysis import render
 from analysis.figures import Picture
 from analysis.sentences import Example, Word
 from analysis.views import View
-from geco_ray.files.visible import visible
+from geco_ray.table import visible
 
 
 def index_page(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from analysis.views import View
-from geco_ray.files.visible import visible
+from geco_ray.table import visible
 
 _MARKS = re.compile(r"[\\`*<|~]|(?<!\w)_|_(?!\w)|(?<=\])\(|&(?=#?\w+;)")
 _ENTITIES = {"<": "&lt;", "&": "&amp;"}

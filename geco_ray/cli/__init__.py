@@ -9,7 +9,7 @@ from typing import TextIO
 
 from geco_ray.cli import app
 from geco_ray.errors import GecoRayWarning
-from geco_ray.files.visible import visible
+from geco_ray.table import visible
 
 __all__ = ["main"]
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from geco_ray.cli.output import PlainConsole
 from geco_ray.errors import UserError, unknown_name
-from geco_ray.files.visible import visible
+from geco_ray.table import visible
 
 app = typer.Typer(no_args_is_help=True, help="Get, audit and build data sets.")
 

@@ -14,8 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from geco_ray.errors import UserError, unknown_name
-from geco_ray.files.visible import visible
-from geco_ray.table import Cell, PrintedTable, cell
+from geco_ray.table import Cell, PrintedTable, cell, visible
 
 
 def rich_table(table: PrintedTable) -> Table:

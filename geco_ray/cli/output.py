@@ -12,7 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from geco_ray.files.visible import escaped, visible
+from geco_ray.table import escaped, visible
 
 _ESCAPE = "geco_ray.escape"
 

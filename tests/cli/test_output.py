@@ -19,8 +19,7 @@ from geco_ray.cli.analysis_package import claim_analysis
 from geco_ray.cli.data_tables import rich_table
 from geco_ray.cli.output import PlainConsole, prepare_streams
 from geco_ray.errors import UserError
-from geco_ray.files.visible import visible
-from geco_ray.table import PrintedTable, cell
+from geco_ray.table import PrintedTable, cell, visible
 
 WORDS = st.text(st.characters(exclude_characters="\n\t"), min_size=1, max_size=20).filter(
     lambda text: not text.isspace()
