@@ -22,6 +22,10 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch and NumPy start their threads
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from geco_ray.arithmetic import set_arithmetic
+
+set_arithmetic("pinned")
+
 import numpy as np
 import pyarrow as pa
 

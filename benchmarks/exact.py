@@ -20,6 +20,10 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch and NumPy start their threads
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from geco_ray.arithmetic import set_arithmetic
+
+set_arithmetic("pinned")
+
 import numpy as np
 from numpy.typing import NDArray
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from geco_ray.arithmetic import Arithmetic
 from geco_ray.errors import UserError, suggest
 from geco_ray.plan.gridfile import GridText, KeyPath, apply_override, find_grid, read_grid
 
@@ -128,6 +129,7 @@ class RunSettings(BaseModel):
     pack: int = 25
     address: str | None = None
     quiet: bool = False
+    arithmetic: Arithmetic = "pinned"  # asks for kernels; a record says which were used
 
 
 def load_grid(name: str, overrides: Iterable[str] = ()) -> tuple[Grid, GridText]:

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from rich.console import Console
 
+from geco_ray.arithmetic import set_arithmetic
 from geco_ray.cells import Cell
 from geco_ray.errors import GecoRayError, ResourceError, UserError
 from geco_ray.experiments.base import Holder, Workplace, run_pack
@@ -248,6 +249,7 @@ def run_plan(plan: Plan, cells: list[Cell], settings: RunSettings, console: Cons
         LeaseError: another driver works on the folder. StorageError: the folder can't be written.
         ResourceError: no worker can ever have what is asked for. Interrupted, KeyboardInterrupt: stopped from outside.
     """
+    set_arithmetic(settings.arithmetic)
     left = {cell.id for stage in plan.stages for cell in stage.left}
     waiting = [cell for cell in cells if cell.id in left]
     check_device(settings)
