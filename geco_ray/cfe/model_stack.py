@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from geco_ray.cfe.mlp import Mlp
+from geco_ray.cfe.products import product
 from geco_ray.cfe.training.layout import common_widths, flatten, layer_shapes, layers
 
 if TYPE_CHECKING:
@@ -63,10 +64,10 @@ class StackedModels:
         first = torch.tensor(inputs, device=self.device)
         out = np.empty((self.count, TILE), dtype=np.float32)
         for members, matrices in self._groups:
-            h = first.expand(len(members), *first.shape)
+            h = first
             for matrix in matrices[:-1]:
                 above = torch.ones(len(members), matrix.shape[1] + 1, TILE, device=self.device)
-                torch.bmm(matrix, h, out=above[:, :-1])
+                above[:, :-1] = product(matrix, h)
                 h = above.relu_()
-            out[members] = torch.sigmoid(torch.bmm(matrices[-1], h))[:, 0].cpu().numpy()
+            out[members] = torch.sigmoid(product(matrices[-1], h))[:, 0].cpu().numpy()
         return out
