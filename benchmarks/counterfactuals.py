@@ -1,3 +1,4 @@
+# ruff: noqa: E402  (kernels are chosen before NumPy is imported)
 """The counterfactual methods: seconds per request, one at a time and in batches, and their scores, in one run.
 
     python benchmarks/counterfactuals.py breast_cancer diabetes --data-dir DATA

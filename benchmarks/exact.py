@@ -1,3 +1,4 @@
+# ruff: noqa: E402  (kernels are chosen before NumPy is imported)
 """The exact methods without a commercial solver: RNCE's candidate set, APΔS' search, and its proofs, in one run.
 
     python benchmarks/exact.py breast_cancer diabetes wine_quality heloc --data-dir DATA --requests 50
