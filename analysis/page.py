@@ -18,12 +18,13 @@ from analysis.views import View
 
 def index_page(
     name: str, counts: Sequence[tuple[str, int]], pictures: Sequence[Picture], views: Sequence[View],
-    example: Example | None, downloads: Sequence[tuple[str, str]],
+    example: Example | None, downloads: Sequence[tuple[str, str]], *, warning: str | None = None,
 ) -> bytes:  # fmt: skip
     """The report's front page: figures, tables with their findings, one sentence, the list of files."""
     values = {
         "name": name, "counts": counts, "pictures": pictures, "views": views, "example": example,
         "downloads": downloads, "sections": render.sections(views), "topics": {view.topic for view in views},
+        "warning": warning,
     }  # fmt: skip
     return _fill("index.html", values)
 

@@ -21,6 +21,7 @@ from analysis.geco import views as geco_views
 from analysis.load import AXES, Frames, LedgerLike, load, records
 from analysis.publish import publish
 from analysis.views import View
+from geco_ray.arithmetic import kernel_warning
 
 if TYPE_CHECKING:
     from analysis.figures import Picture
@@ -159,5 +160,8 @@ def write_report(
     downloads = [(file, CONTENTS.get(file, "figure")) for file in sorted(files)]
     counts = [(stage, len(records(ledger, stage, ids))) for stage in AXES]
     counts = [(stage, count) for stage, count in counts if count]
-    files["index.html"] = page.index_page(name, counts, pictures, views, shown[0] if shown else None, downloads)
+    warning = kernel_warning(record.info for stage in AXES for record in records(ledger, stage, ids))
+    files["index.html"] = page.index_page(
+        name, counts, pictures, views, shown[0] if shown else None, downloads, warning=warning
+    )
     return publish(Path(folder), files)

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from geco_ray.arithmetic import pinned_variables
 from geco_ray.errors import ResourceError
 from geco_ray.plan.config import RunSettings
 from geco_ray.runtime.session_folder import MARK, remove_folder, temporary_folder
@@ -74,7 +75,7 @@ def _begin(settings: RunSettings, address: str, folder: Path | None) -> None:
             with _environment_of(folder):
                 _start_local(settings, str(folder))
         else:
-            _connect(address)
+            _connect(address, settings)
     except SystemExit:  # Ray's own answer to SIGTERM, which stands in for ours while it starts
         if callable(on_sigterm):
             on_sigterm(signal.SIGTERM, None)
@@ -144,15 +145,20 @@ def _silence_raylet() -> None:
         worker.print_to_stdstream = lambda *data, **options: None
 
 
-def _connect(address: str) -> None:
-    """Connect with a limit on the wait, which ``ray.init`` itself does not have."""
+def _connect(address: str, settings: RunSettings) -> None:
+    """Connect with a limit on the wait, which ``ray.init`` itself does not have.
+
+    Workers of a cluster don't inherit our environment, so they are given what pins their kernels.
+    """
     import ray
 
+    variables = pinned_variables() if settings.arithmetic == "pinned" else {}
+    environment = {"env_vars": variables} if variables else None
     failure: list[BaseException] = []
 
     def connect() -> None:
         try:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
+            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL, runtime_env=environment)
         except BaseException as error:
             failure.append(error)
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analysis.load import load
-from geco_ray.cells import BaseCell, Cell, CounterfactualCell, ProofCell, ValidityCell, VariantCell
+from geco_ray.cells import Cell
 from geco_ray.cfe.base_model import BaseModel
 from geco_ray.cfe.changes.base import Variant, variant_specs
 from geco_ray.cfe.data.datasets import Part
@@ -19,6 +19,7 @@ from geco_ray.cfe.methods.wachter import WachterOptions
 from geco_ray.cfe.mlp import Mlp
 from geco_ray.cfe.model_table import base_table, model_table
 from geco_ray.cfe.seeding import BaseKey
+from geco_ray.experiments.cfe.cells import BaseCell, CounterfactualCell, ProofCell, ValidityCell, VariantCell
 from geco_ray.experiments.cfe.labels import labelled
 from geco_ray.ledger import Ledger
 
