@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("geco_ray", "analysis")
 
 # What a room may import of ours beside itself. A folder or module at the top of geco_ray is a room; so is analysis.
-GROUND = frozenset({"geco_ray", "errors", "registry", "seeds", "device", "blas", "cells", "table", "files"})
+GROUND = frozenset({"geco_ray", "errors", "registry", "seeds", "device", "arithmetic", "cells", "table", "files"})
 LAYERS: dict[str, frozenset[str]] = {
     **{name: frozenset({"geco_ray", "errors", "registry"}) for name in GROUND},
     "geco": GROUND - {"cells"},

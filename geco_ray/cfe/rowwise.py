@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from geco_ray.cfe.products import linear, product
+from geco_ray.cfe.search.products import linear, product
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from geco_ray.cfe.mlp import Mlp
-from geco_ray.cfe.products import trainable_linear
+from geco_ray.cfe.search.products import trainable_linear
 from geco_ray.cfe.seeding import BaseKey
 
 REPLICAS = 10

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from geco_ray.cfe.mlp import Mlp
-from geco_ray.cfe.products import product
+from geco_ray.cfe.search.products import product
 
 
 def sample_size(confidence: float, robustness: float) -> int:

@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 
 from geco_ray.cfe.methods.base import Answer, GenerationTask, Scalar
-from geco_ray.cfe.products import product
 from geco_ray.cfe.rowwise import RowNet, pad_rows
+from geco_ray.cfe.search.products import product
 from geco_ray.cfe.search.spheres import Found, Shells, grow
 from geco_ray.cfe.search.streams import Stream
 

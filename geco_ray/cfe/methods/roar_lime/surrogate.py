@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from geco_ray.cfe.products import product, solve
+from geco_ray.cfe.search.products import product, solve
 
 _WARM_ROWS = 2000
 _MAX_NEWTON = 50

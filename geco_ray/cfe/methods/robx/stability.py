@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from geco_ray.cfe.decision import THRESHOLD
-from geco_ray.cfe.products import linear
 from geco_ray.cfe.rowwise import RowNet
+from geco_ray.cfe.search.products import linear
 from geco_ray.cfe.search.streams import Stream
 
 if TYPE_CHECKING:
