@@ -1,8 +1,8 @@
 """Intervals over seeds, and whether a lead is decisive.
 
-The interval is the percentile bootstrap of the mean over seeds that the counterfactual paper uses: 10,000 resamples
-of the S seed values, whose index matrix depends on the data set and on S alone, so that methods are resampled
-together. With five seeds there are only 126 distinct resamples and the interval is too narrow; the reports say so.
+The interval is the percentile bootstrap of the mean over seeds ("Robust to Which Model Change?"): 10,000 resamples of
+the S seed values, whose index matrix depends on the data set and on S alone, so that methods are resampled together.
+With five seeds there are only 126 distinct resamples and the interval is too narrow; the reports say so.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from geco_ray.seeds import derive_seed
 
 RESAMPLES = 10_000
 FEWEST_SEEDS = 3  # two values have only three resampled means: no lead is called decisive on them
-# The authors number the data sets by alphabet; the index is part of the resampling seed 2026 + i.
-_NUMBERS = {"breast_cancer": 0, "diabetes": 1, "heloc": 2, "wine_quality": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +37,29 @@ class Interval:
         return self.low <= other.high and other.low <= self.high
 
 
-def bootstrap(values: Sequence[float] | NDArray[np.float64], dataset: str) -> Interval:
-    """Mean of the finite ``values`` (one per seed) and the 2.5 % and 97.5 % quantiles of its resamples."""
+def resampling_seed(dataset: str) -> int:
+    """The seed of a data set's resamples."""
+    return derive_seed("bootstrap", dataset)
+
+
+def bootstrap(values: Sequence[float] | NDArray[np.float64], seed: int) -> Interval:
+    """Mean of the finite ``values`` (one per seed) and the 2.5 % and 97.5 % quantiles of its resamples.
+
+    ``seed`` draws the resamples; it is the same for all methods of a data set.
+    """
     data = np.asarray(values, dtype=np.float64)
     data = data[np.isfinite(data)]
     if not len(data):
         return Interval(None, None, None, 0)
     if len(data) == 1:
         return Interval(float(data[0]), None, None, 1)
-    means = data[_indices(dataset, len(data))].mean(axis=1)
+    means = data[_indices(seed, len(data))].mean(axis=1)
     low, high = np.quantile(means, [0.025, 0.975])
     return Interval(float(data.mean()), float(low), float(high), len(data))
 
 
 @lru_cache(maxsize=64)
-def _indices(dataset: str, size: int) -> NDArray[np.int64]:
-    number = _NUMBERS.get(dataset)
-    seed = 2026 + number if number is not None else derive_seed("bootstrap", dataset)
+def _indices(seed: int, size: int) -> NDArray[np.int64]:
     return np.random.default_rng(seed).integers(0, size, size=(RESAMPLES, size))
 
 

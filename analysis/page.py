@@ -10,28 +10,31 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from analysis import render
 from analysis.figures import Picture
-from analysis.sentences import Example, Word
-from analysis.views import View
+from analysis.topic import Section
+from analysis.views import View, notes_of
+from geco_ray.table import bare_html
 
 
 def index_page(
-    name: str, counts: Sequence[tuple[str, int]], pictures: Sequence[Picture], views: Sequence[View],
-    example: Example | None, downloads: Sequence[tuple[str, str]], *, warning: str | None = None,
+    name: str, lead: str, counts: Sequence[tuple[str, int]], pictures: Sequence[Picture],
+    parts: Sequence[Sequence[View]], sections: Sequence[Section], downloads: Sequence[tuple[str, str]],
+    nothing: str, warning: str | None = None,
 ) -> bytes:  # fmt: skip
-    """The report's front page: figures, tables with their findings, one sentence, the list of files."""
+    """The report's front page: figures, tables with their findings, further sections, the list of files.
+
+    Args:
+        name: the grid. lead: what the report is about. counts: finished cells by stage.
+        pictures: the figures. parts: the tables, each benchmark's together. sections: what follows them.
+        downloads: file names and what they hold.
+        nothing: what stands in the place of all this where there is no table.
+        warning: what a reader has to know of how the cells were computed.
+    """
     values = {
-        "name": name, "counts": counts, "pictures": pictures, "views": views, "example": example,
-        "downloads": downloads, "sections": render.sections(views), "topics": {view.topic for view in views},
-        "warning": warning,
+        "name": name, "lead": lead, "counts": counts, "pictures": pictures, "sections": sections, "nothing": nothing, "warning": warning,
+        "parts": [(views, notes_of(views)) for views in parts], "downloads": downloads,
     }  # fmt: skip
-    return _fill("index.html", values)
-
-
-def sentences_page(name: str, examples: Sequence[Example]) -> bytes:
-    """All chosen sentences under all models and methods."""
-    return _fill("sentences.html", {"name": name, "examples": examples})
+    return fill("index.html", values).encode()
 
 
 def inline_svg(picture: Picture) -> Markup:
@@ -46,18 +49,13 @@ def inline_svg(picture: Picture) -> Markup:
     return Markup(text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1))
 
 
-def word_style(word: Word) -> str:
-    """Background of a word: the deeper, the larger its part of the sentence's attribution."""
-    return f"background:rgba(0,114,178,{0.55 * word.depth:.2f})"
-
-
-def _fill(template: str, values: dict[str, Any]) -> bytes:
-    folder = Path(__file__).with_name("templates")
+def fill(template: str, values: dict[str, Any], folder: Path | None = None) -> Markup:
+    """A filled template of ``folder``, or of this package; either may extend ``base.html``."""
+    own = Path(__file__).with_name("templates")
     environment = Environment(
-        loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+        loader=FileSystemLoader([own] if folder is None else [folder, own]), autoescape=True,
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     environment.filters["svg"] = inline_svg
-    environment.filters["table"] = lambda view: Markup(render.to_html(view))
-    environment.filters["style"] = word_style
-    return environment.get_template(template).render(**values).encode()
+    environment.filters["table"] = lambda view: Markup(bare_html(view.table))
+    return Markup(environment.get_template(template).render(**values))

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from analysis.publish import publish
+from analysis.styles import Titles
+from analysis.topic import Topic, topics
 from geco_ray import __version__
 from geco_ray.cells import Cell
 from geco_ray.ledger import Ledger
@@ -22,40 +27,56 @@ def report_folder(root: str, grid: str) -> Path:
     return base / "report" / grid
 
 
-def report_and_show(ledger: Ledger, cells: Sequence[Cell], grid: str, console: Console | None) -> Path:
+def refresh_report(
+    ledger: Ledger, cells: Sequence[Cell], grid: str, console: Console | None, data_dir: Path | None = None
+) -> Path:
     """Print the tables of the finished ones of ``cells`` (unless ``console`` is None) and see to the report's files.
 
-    The report's folder holds a stamp of the cells that it shows; when it is the same, no file is opened for writing.
+    The report's folder holds a stamp of the cells that it shows and of their titles; when it is the same, no file is
+    opened for writing. ``data_dir`` is the folder of the user's data, whose cards give titles.
 
     Raises:
         StorageError: the folder cannot be written.
     """
-    from analysis.load import load
-    from analysis.report import Tables, print_tables, write_report
+    from analysis.report import print_tables, read_numbers, write_report
 
     ids = {cell.id for cell in cells}
     folder = report_folder(ledger.root, grid)
-    stamp = _stamp(ledger, ids, {cell.stage for cell in cells})
+    stamp = _stamp(ledger, cells, data_dir)
     stale = _read(folder / _STAMP) != stamp
-    tables = Tables(load(ledger, ids)) if stale or console is not None else None
+    numbers = read_numbers(ledger, ids, data_dir) if stale or console is not None else None
     if console is not None:
-        print_tables(ledger, ids, console, tables)
+        print_tables(ledger, ids, console, numbers)
     if stale:
-        write_report(ledger, ids, folder, grid, tables)
+        write_report(ledger, ids, folder, grid, numbers)
         publish(folder, {_STAMP: stamp})
     if console is not None:
         console.print(f"Tables and figures: {folder / 'index.html'}", highlight=False, soft_wrap=True)
     return folder
 
 
-def _stamp(ledger: Ledger, ids: set[str], stages: set[str]) -> bytes:
-    """What the report depends on: the cells, and the code that renders them."""
-    finished = sorted(cell_id for stage in stages for cell_id in ledger.done(stage) if cell_id in ids)
+def _stamp(ledger: Ledger, cells: Sequence[Cell], data_dir: Path | None) -> bytes:
+    """What the report depends on: the cells, what their methods and data sets are called, and the code that renders."""
+    ids = {cell.id for cell in cells}
+    finished = sorted(name for stage in {cell.stage for cell in cells} for name in ledger.done(stage) if name in ids)
     digest = hashlib.sha256(f"{__version__} {' '.join(finished)}".encode())
-    for path in sorted(Path(__file__).parent.rglob("*")):
-        if path.suffix in (".py", ".html"):
-            digest.update(path.read_bytes())
+    found = topics()
+    for topic in found:
+        digest.update(json.dumps(_titles(topic, cells, data_dir)).encode())
+    ours = [path for path in Path(__file__).parent.rglob("*") if path.suffix in (".py", ".html")]
+    theirs = {Path(inspect.getfile(part)) for topic in found for part in (topic.load, topic.views, topic.figures)}
+    for path in sorted({*ours, *theirs}):
+        digest.update(path.read_bytes())
     return digest.hexdigest().encode()
+
+
+def _titles(topic: Topic[Any], cells: Sequence[Cell], data_dir: Path | None) -> list[list[tuple[str, str]]]:
+    """What the names in the parameters of a topic's cells are called, by kind."""
+    stages = {stage.name for stage in topic.stages}
+    params = [cell.params() for cell in cells if cell.stage in stages]
+    titles = Titles(topic.names, data_dir=data_dir)
+    used = {names.kind: {own[names.kind] for own in params if own.get(names.kind)} for names in topic.names}
+    return [sorted(titles.of(kind, names).items()) for kind, names in used.items()]
 
 
 def _read(path: Path) -> bytes | None:

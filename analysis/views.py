@@ -5,21 +5,21 @@ A view is made once from a table of numbers and then shown alike in the terminal
 
 from __future__ import annotations
 
+import html
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
+from rich.console import Console
 
-from analysis.styles import look, title
+from analysis.styles import Names, Titles
+from geco_ray.table import PrintedTable, cell, escape_pipes, markdown_rows
+from geco_ray.terminal import fitted_table
 
 GAP = "–"
-GECO, CFE = "geco", "cfe"  # the two benchmarks
-
-
-_OF_THE_MODEL = ("paradigm_options", "encoder_fingerprint")  # the other settings are the method's
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,41 @@ class View:
     footer: int = 0  # how many of the last rows describe the columns (chance, seeds, ...)
     narrow: tuple[str, ...] = ()
     setup: str = ""  # what a reader would not expect: encoders, samples, options unlike the defaults
-    topic: str = ""  # the benchmark, :data:`GECO` or :data:`CFE`; each has its notes after its own tables
+
+    @property
+    def table(self) -> PrintedTable:
+        """The view without what is said of it."""
+        rows = tuple(tuple(map(cell, row)) for row in self.rows)
+        return PrintedTable(self.title, self.header, rows, labelled=True, footer=self.footer, narrow=self.narrow)
+
+
+def notes_of(views: Sequence[View]) -> list[str]:
+    """How the views' numbers are made: each note once, in the order in which it first appears."""
+    return list(dict.fromkeys(note for view in views for note in view.notes))
+
+
+def print_views(views: Sequence[View], console: Console) -> None:
+    """Print the views, fitted to the terminal, or at full width where there is none."""
+    width = console.width if console.is_terminal else None
+    for view in views:
+        console.print(fitted_table(view.table, width, view.setup, view.findings), crop=False)
+
+
+def to_markdown(view: View) -> str:
+    """The view as a GitHub table with a heading and its findings."""
+    lines = [f"### {escape_pipes(view.title)}", "", *markdown_rows(view.table, escape_pipes)]
+    lines += ["", f"<sub>{html.escape(escape_pipes(view.setup), quote=False)}</sub>"] if view.setup else []
+    lines += [text for finding in view.findings for text in ("", escape_pipes(finding))]
+    return "\n".join(lines) + "\n"
+
+
+def markdown_page(heading: str, parts: Sequence[Sequence[View]]) -> str:
+    """All views under one heading, those of each part followed by their notes."""
+    lines = [f"## {escape_pipes(heading)}\n"]
+    for part in parts:
+        notes = (f"<sub>{html.escape(note, quote=False)}</sub>\n" for note in notes_of(part))
+        lines += [*map(to_markdown, part), *notes]
+    return "\n".join(lines)
 
 
 def number(value: Any, digits: int) -> str:
@@ -57,11 +91,6 @@ def spread(mean: Any, sd: Any, n: Any, digits: int, usual: int | None = None) ->
     return text if seeds > 1 and (usual is None or seeds == usual) else f"{text} (n={seeds})"
 
 
-def amount(count: int, one: str, many: str) -> str:
-    """``1 model`` or ``3 models``."""
-    return f"{count} {one if count == 1 else many}"
-
-
 def counted(values: pd.Series, one: str, many: str) -> str:
     """``5 seeds`` or ``3 to 5 seeds``, from a column of counts."""
     known = sorted({int(value) for value in values.dropna()})
@@ -71,33 +100,11 @@ def counted(values: pd.Series, one: str, many: str) -> str:
     return f"{text} {one if known == [1] else many}"
 
 
-def with_labels(table: pd.DataFrame) -> pd.DataFrame:
-    """Add ``method_label`` and, for GECOBench, ``model_label``; options are named only where they tell rows apart."""
-    out = table.copy()
-    kind = "attribution" if "paradigm" in out.columns else "counterfactual"
-    # Rows of unlike protocols never share a table, and what was tuned for each of them tells no two methods apart.
-    apart = [name for name in ("dataset", "protocol", "seeding") if name in out.columns]
-    tails = _settings_tails(out, [*apart, "method"], lambda key: not key.startswith(_OF_THE_MODEL))
-    out["method_label"] = [title(kind, name) + tail for name, tail in zip(out["method"], tails, strict=True)]
-    if "paradigm" in out.columns:
-        several = out.groupby("paradigm")["encoder"].nunique()
-        tails = _settings_tails(out, [*apart, "encoder", "paradigm"], lambda key: key.startswith(_OF_THE_MODEL))
-        out["model_label"] = [
-            title("paradigm", paradigm) + (f" ({encoder})" if several[paradigm] > 1 else "") + tail
-            for paradigm, encoder, tail in zip(out["paradigm"], out["encoder"], tails, strict=True)
-        ]
-    return out
+def settings_tails(table: pd.DataFrame, by: list[str], concerns: Callable[[str], bool]) -> list[str]:
+    """For each row the settings that tell it from others of the same ``by``, as `` [steps=50]``; else empty.
 
-
-def ordered(table: pd.DataFrame, kind: str, column: str, label: str) -> list[str]:
-    """The distinct labels of ``table``, in the papers' order of the names in ``column``; 5 stands before 10."""
-    pairs = set(zip(table[column], table[label], strict=True))
-    inside = sorted(pairs, key=lambda pair: (look(kind, pair[0]).rank, pair[0], _natural(pair[1])))
-    return list(dict.fromkeys(text for _, text in inside))
-
-
-def _settings_tails(table: pd.DataFrame, by: list[str], concerns: Callable[[str], bool]) -> list[str]:
-    """For each row the settings that tell it from others of the same ``by``, as `` [steps=50]``; else empty."""
+    ``concerns`` tells which settings count, by their dotted keys.
+    """
     flat = {
         text: {key: value for key, value in _flatten(json.loads(text)) if concerns(key)}
         for text in set(table["settings"].dropna())
@@ -110,6 +117,26 @@ def _settings_tails(table: pd.DataFrame, by: list[str], concerns: Callable[[str]
         unlike = [key for key in sorted(mine) if any(other.get(key) != mine[key] for other in others)]
         tails.append(" [" + ", ".join(f"{key.split('.')[-1]}={mine[key]}" for key in unlike) + "]" if unlike else "")
     return tails
+
+
+def ordered(table: pd.DataFrame, names: Names, column: str, label: str) -> list[str]:
+    """The distinct labels of ``table``, in the order of the names in ``column``; 5 stands before 10."""
+    pairs = set(zip(table[column], table[label], strict=True))
+    inside = sorted(pairs, key=lambda pair: (names.style(pair[0]).rank, pair[0], _natural(pair[1])))
+    return list(dict.fromkeys(text for _, text in inside))
+
+
+def with_titles(table: pd.DataFrame, titles: Titles, kinds: Iterable[str]) -> pd.DataFrame:
+    """``table`` with a column ``dataset_title`` for the kind ``dataset``, and so on."""
+    out = table.copy()
+    for kind in kinds:
+        out[f"{kind}_title"] = out[kind].map(titles.of(kind, out[kind]))
+    return out
+
+
+def title_of(part: pd.DataFrame, kind: str, name: str) -> str:
+    """The title of ``name`` in a table of :func:`with_titles` that has it."""
+    return str(part.loc[part[kind] == name, f"{kind}_title"].iloc[0])
 
 
 def _natural(text: str) -> tuple[list[tuple[str, float]], str]:

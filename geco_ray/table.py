@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -16,23 +16,10 @@ MISSING = "–"
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|#~])")
 _LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "±": r"$\pm$",
-    "–": "--",
-    "\n": " ",
-}
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", "±": r"$\pm$", "–": "--", "\n": " ",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,12 +36,21 @@ Cell = tuple[Span, ...]
 
 @dataclass(frozen=True)
 class PrintedTable:
-    """A title, a header, rows of cells and notes below."""
+    """A title, a header, rows of cells and notes below.
+
+    Attributes:
+        labelled: the first column is a label and the others are numbers, which stand on the right.
+        footer: how many of the last rows describe the columns.
+        narrow: a shorter header, for a terminal that is too narrow for the other one.
+    """
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
+    labelled: bool = False
+    footer: int = 0
+    narrow: tuple[str, ...] = ()
 
     def render(self, form: str) -> str:
         """The table as ``markdown``, ``latex`` (a plain tabular, no package needed) or ``html``, ending in a newline.
@@ -70,6 +66,16 @@ class PrintedTable:
 def cell(text: object, *, latex: str | None = None) -> Cell:
     """A cell of one unmarked piece; None is the sign for a missing value."""
     return (Span(MISSING if text is None else str(text), latex=latex),)
+
+
+def plain(content: Cell) -> str:
+    """The text of a cell without its marks."""
+    return "".join(span.text for span in content)
+
+
+def amount(count: int, one: str, many: str) -> str:
+    """``1 model`` or ``3 models``."""
+    return f"{count} {one if count == 1 else many}"
 
 
 def printed(table: pa.Table, title: str, *, digits: int = 4, notes: Sequence[str] = ()) -> PrintedTable:
@@ -99,15 +105,25 @@ def escape_latex(text: str) -> str:
     return "".join(_LATEX.get(ch, ch) for ch in text)
 
 
-def _to_markdown(table: PrintedTable) -> str:
-    def show(content: Cell) -> str:
-        parts = [f"**{escape_markdown(span.text)}**" if span.marked else escape_markdown(span.text) for span in content]
-        return "".join(parts)
+def escape_pipes(text: str) -> str:
+    """``text`` as Markdown for the cell of a table: its markup counts, and it stays in its cell."""
+    return text.replace("|", "\\|").replace("\n", " ")
 
-    lines = [f"**{escape_markdown(table.title)}**", ""]
-    lines.append("| " + " | ".join(map(escape_markdown, table.header)) + " |")
-    lines.append("|" + "---|" * len(table.header))
-    lines += ["| " + " | ".join(map(show, row)) + " |" for row in table.rows]
+
+def markdown_rows(table: PrintedTable, escape: Callable[[str], str] = escape_markdown) -> list[str]:
+    """The lines of a GitHub table: header, rule, rows."""
+
+    def show(content: Cell) -> str:
+        return "".join(f"**{escape(span.text)}**" if span.marked else escape(span.text) for span in content)
+
+    numbers = len(table.header) - 1
+    rule = "|:--|" + "--:|" * numbers if table.labelled else "|" + "---|" * (numbers + 1)
+    lines = ["| " + " | ".join(map(escape, table.header)) + " |", rule]
+    return lines + ["| " + " | ".join(map(show, row)) + " |" for row in table.rows]
+
+
+def _to_markdown(table: PrintedTable) -> str:
+    lines = [f"**{escape_markdown(table.title)}**", "", *markdown_rows(table)]
     for note in table.notes:
         lines += ["", escape_markdown(note)]
     return "\n".join(lines) + "\n"
@@ -137,21 +153,32 @@ def _to_latex(table: PrintedTable) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _to_html(table: PrintedTable) -> str:
-    def show(content: Cell) -> str:
-        parts = [html.escape(span.text) for span in content]
-        return "".join(
-            f"<mark>{part}</mark>" if span.marked else part for part, span in zip(parts, content, strict=True)
-        )
+def html_rows(table: PrintedTable) -> tuple[str, list[str]]:
+    """The header row and the other rows of an HTML table; every text is escaped."""
 
-    lines = [
-        "<table>",
-        f"<caption>{html.escape(table.title)}</caption>",
-        "<thead><tr>" + "".join(f'<th scope="col">{html.escape(name)}</th>' for name in table.header) + "</tr></thead>",
-        "<tbody>",
-        *("<tr>" + "".join(f"<td>{show(content)}</td>" for content in row) + "</tr>" for row in table.rows),
-        "</tbody>",
-        "</table>",
-        *(f"<p>{html.escape(note)}</p>" for note in table.notes),
-    ]
+    def show(content: Cell) -> str:
+        parts = [(html.escape(span.text), span.marked) for span in content]
+        return "".join(f"<mark>{part}</mark>" if marked else part for part, marked in parts)
+
+    head = "<tr>" + "".join(f'<th scope="col">{html.escape(name)}</th>' for name in table.header) + "</tr>"
+    body, first = [], len(table.rows) - table.footer
+    for position, row in enumerate(table.rows):
+        cells = [f"<td>{show(content)}</td>" for content in row]
+        if table.labelled:
+            cells[0] = f'<th scope="row">{show(row[0])}</th>'
+        body.append(f"<tr{' class=foot' if position >= first else ''}>{''.join(cells)}</tr>")
+    return head, body
+
+
+def bare_html(table: PrintedTable) -> str:
+    """The table alone, on one line: for a page that shows its title and notes itself."""
+    head, body = html_rows(table)
+    return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
+
+
+def _to_html(table: PrintedTable) -> str:
+    head, body = html_rows(table)
+    caption = f"<caption>{html.escape(table.title)}</caption>"
+    notes = [f"<p>{html.escape(note)}</p>" for note in table.notes]
+    lines = ["<table>", caption, f"<thead>{head}</thead>", "<tbody>", *body, "</tbody>", "</table>", *notes]
     return "\n".join(lines) + "\n"

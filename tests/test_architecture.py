@@ -20,16 +20,19 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("geco_ray", "analysis")
 
 # What a room may import of ours beside itself. A folder or module at the top of geco_ray is a room; so is analysis.
-GROUND = frozenset({"geco_ray", "errors", "registry", "seeds", "device", "arithmetic", "cells", "table", "files"})
+GROUND = frozenset(
+    {"geco_ray", "errors", "registry", "seeds", "device", "arithmetic", "cells", "table", "terminal", "files"}
+)
 LAYERS: dict[str, frozenset[str]] = {
     **{name: frozenset({"geco_ray", "errors", "registry"}) for name in GROUND},
+    "terminal": frozenset({"table"}),
     "geco": GROUND - {"cells"},
     "cfe": GROUND - {"cells"},
     "ledger": GROUND,
     "plan": GROUND | {"ledger"},
     "experiments": GROUND | {"ledger", "plan", "geco", "cfe"},
     "runtime": GROUND | {"ledger", "plan", "experiments"},
-    "analysis": GROUND | {"ledger", "geco", "cfe"},
+    "analysis": GROUND | {"ledger", "plan", "geco", "cfe"},
     "cli": GROUND | {"ledger", "plan", "experiments", "runtime", "analysis", "geco", "cfe"},
     "grid": frozenset({"cli"}),
     "__main__": frozenset({"cli"}),

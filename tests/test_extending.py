@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 import pytest
 
-PAGE = (Path(__file__).parents[1] / "docs" / "extending.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+TITLES = r"Leave one out|Bag of words|Duplication|Bisection|Loans"
 FILES: dict[str, str] = dict(re.findall(r"^`([\w/.]+)`:\n\n```\w+\n(.*?)^```", PAGE, re.M | re.S))
 
 
@@ -23,8 +25,8 @@ class Site(NamedTuple):
     folder: Path
 
     def python(self, *words: str) -> subprocess.CompletedProcess[str]:
-        paths = [str(self.folder), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = dict(os.environ) | {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
+        places = os.pathsep.join(map(str, (self.folder, ROOT)))  # the code under test, not an installed one
+        environment = dict(os.environ) | {"PYTHONPATH": places, "OMP_NUM_THREADS": "1"}
         return subprocess.run(
             [sys.executable, *words],
             capture_output=True,
@@ -97,6 +99,8 @@ def test_the_grid_of_the_page_finishes(tmp_path: Path) -> None:
     tables = "\n".join(path.read_text(encoding="utf-8") for path in (tmp_path / "runs").rglob("*.csv"))
     assert "leave_one_out" in tables
     assert "bisection" in tables
+    page = (tmp_path / "runs" / "report" / "mine" / "tables.md").read_text(encoding="utf-8")
+    assert not {"Leave one out", "Bag of words", "Duplication", "Bisection", "Loans"} - set(re.findall(TITLES, page))
 
 
 def test_a_file_is_registered_by_being_imported(tmp_path: Path) -> None:

@@ -168,7 +168,6 @@ def test_inline_and_on_ray_it_ends_in_the_same_bytes_and_status_says_so(site: Pa
 
 
 def test_its_report_shows_its_table_on_the_page_in_the_terminal_and_as_a_file(site: Path) -> None:
-    pytest.importorskip("analysis.topic")
     folder = site / told(site, "run", "walks.yaml", "--executor", "inline")["report"]
     lines = (folder / "walks.csv").read_text().splitlines()
     assert [line.partition(",")[0] for line in lines] == ["dataset", "line", "plane"]

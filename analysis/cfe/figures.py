@@ -12,19 +12,22 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from analysis.aggregate import highest, lines
+from analysis.cfe.labels import with_labels
+from analysis.cfe.styles import DATASETS, FAMILIES, METHODS, TITLES
 from analysis.figures import FAINT, GREY, Picture, empty, grid_of_panels, heading, legend_columns, render
-from analysis.styles import Look, in_order, title, variants
-from analysis.views import amount, counted, ordered, with_labels
+from analysis.styles import Style, Titles
+from analysis.views import counted, ordered, title_of
+from geco_ray.table import amount
 
 
-def trade_off_figures(table: pd.DataFrame) -> list[Picture]:
-    """One figure per protocol and seeding, a panel per data set; ``table`` from ``cfe_tables.table_6``."""
+def trade_off_figures(table: pd.DataFrame, titles: Titles = TITLES) -> list[Picture]:
+    """One figure per protocol and seeding, a panel per data set; ``table`` from ``cfe.tables.table_6``."""
     if table.empty:
         return []
     pictures = []
-    for (protocol, seeding), part in with_labels(table).groupby(["protocol", "seeding"], sort=True):
+    for (protocol, seeding), part in with_labels(table, titles).groupby(["protocol", "seeding"], sort=True):
         name = f"robustness_distance_{protocol}_{seeding}"
-        if (part["robustness"].notna() & part["distance"].notna()).any():
+        if (part["empirical_robustness"].notna() & part["distance"].notna()).any():
             pictures.append(render(name, _trade_off_alt(part), lambda part=part: _trade_off(part)))  # type: ignore[misc]
         else:
             pictures.append(empty(name, "No counterfactual has been tested on a changed model yet."))
@@ -42,35 +45,35 @@ def frontier(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _trade_off_alt(part: pd.DataFrame) -> str:
-    known = part[part["robustness"].notna()]
-    best = highest(known, "robustness")
+    known = part[part["empirical_robustness"].notna()]
+    best = highest(known, "empirical_robustness")
     return (
         "Empirical robustness against distance for "
         f"{amount(part['method_label'].nunique(), 'counterfactual method', 'counterfactual methods')} on "
         f"{amount(part['dataset'].nunique(), 'data set', 'data sets')}; the most robust is {best.method_label} with "
-        f"{100 * best.robustness:.1f} % at distance {best.distance:.2f}."
+        f"{100 * best.empirical_robustness:.1f} % at distance {best.distance:.2f}."
     )
 
 
 def _trade_off(part: pd.DataFrame) -> Figure:
-    datasets = in_order("dataset", part["dataset"])
-    known = part[part["robustness"].notna() & part["distance"].notna()]
-    low = (known["robustness"] - known["robustness_sd"].fillna(0)).min()
+    datasets = DATASETS.in_order(part["dataset"])
+    known = part[part["empirical_robustness"].notna() & part["distance"].notna()]
+    low = (known["empirical_robustness"] - known["empirical_robustness_sd"].fillna(0)).min()
     floor = max(0.0, 10 * math.floor(10 * low - 0.3))
     figure, panels = grid_of_panels(len(datasets), 3.1, 1.35)
     for axes, dataset in zip(panels, datasets, strict=True):
         _trade_off_panel(axes, part[part["dataset"] == dataset], floor, _styles(part))
-        axes.set_title(title("dataset", dataset))
+        axes.set_title(title_of(part, "dataset", dataset))
     for axes in panels[:: 2 if len(panels) > 1 else 1]:
         axes.set_ylabel("Empirical robustness, %")
     sizes = " or ".join(sorted(set(known["variants"])))
-    many = known["robustness_n"].max() > 1
+    many = known["empirical_robustness_n"].max() > 1
     heading(
         figure,
         "Which counterfactual survives a changed model, and how far does it ask you to go?",
         f"Up: more of the {sizes} changed models per base model still accept it. Left: less to change. "
         "Dashed: the frontier.\n"
-        f"Mark: mean over {counted(known['robustness_n'], 'base model', 'base models')}"
+        f"Mark: mean over {counted(known['empirical_robustness_n'], 'base model', 'base models')}"
         + ("; whiskers: ± 1 standard deviation over them." if many else ", so no spread.")
         + " Hollow: methods that do not aim at robustness.",
     )
@@ -78,21 +81,21 @@ def _trade_off(part: pd.DataFrame) -> Figure:
     return figure
 
 
-def _styles(part: pd.DataFrame) -> dict[str, Look]:
+def _styles(part: pd.DataFrame) -> dict[str, Style]:
     names = part.drop_duplicates("method_label").set_index("method_label")["method"]
-    labels = ordered(part, "counterfactual", "method", "method_label")
-    return variants("counterfactual", [(names[label], label) for label in labels])
+    labels = ordered(part, METHODS, "method", "method_label")
+    return METHODS.variants([(names[label], label) for label in labels])
 
 
-def _trade_off_panel(axes: Axes, part: pd.DataFrame, floor: float, styles: dict[str, Look]) -> None:
-    known = part[part["robustness"].notna() & part["distance"].notna()]
-    steps = frontier([(row.distance, 100 * row.robustness) for row in lines(known)])
+def _trade_off_panel(axes: Axes, part: pd.DataFrame, floor: float, styles: dict[str, Style]) -> None:
+    known = part[part["empirical_robustness"].notna() & part["distance"].notna()]
+    steps = frontier([(row.distance, 100 * row.empirical_robustness) for row in lines(known)])
     if len(steps) > 1:
         xs, ys = zip(*steps, strict=True)
         axes.step(xs, ys, where="post", color=GREY, lw=1.1, ls=(0, (4, 3)), zorder=1)
     for row in lines(known):
         _method_mark(axes, row, styles[row.method_label])
-    missing = part[part["robustness"].isna() | part["distance"].isna()]["method_label"].tolist()
+    missing = part[part["empirical_robustness"].isna() | part["distance"].isna()]["method_label"].tolist()
     if missing:
         axes.annotate(
             "no value: " + ", ".join(missing),
@@ -122,10 +125,10 @@ def _distance_range(known: pd.DataFrame) -> tuple[float, float | None]:
     return low - room, high + room
 
 
-def _method_mark(axes: Axes, row: Any, style: Look) -> None:
-    x, y = row.distance, 100 * row.robustness
+def _method_mark(axes: Axes, row: Any, style: Style) -> None:
+    x, y, reach = row.distance, 100 * row.empirical_robustness, 100 * row.empirical_robustness_sd
     for sd, xs, ys in (
-        (row.robustness_sd, [x, x], [y - 100 * row.robustness_sd, y + 100 * row.robustness_sd]),
+        (reach, [x, x], [y - reach, y + reach]),
         (row.distance_sd, [x - row.distance_sd, x + row.distance_sd], [y, y]),
     ):
         if pd.notna(sd):
@@ -161,12 +164,12 @@ def _method_legend(figure: Figure, part: pd.DataFrame) -> None:
     )
 
 
-def family_figures(table: pd.DataFrame) -> list[Picture]:
-    """One heat map per protocol and seeding, a panel per data set; ``table`` from ``cfe_tables.family_table``."""
+def family_figures(table: pd.DataFrame, titles: Titles = TITLES) -> list[Picture]:
+    """One heat map per protocol and seeding, a panel per data set; ``table`` from ``cfe.tables.family_table``."""
     if table.empty:
         return []
     pictures = []
-    for (protocol, seeding), part in with_labels(table).groupby(["protocol", "seeding"], sort=True):
+    for (protocol, seeding), part in with_labels(table, titles).groupby(["protocol", "seeding"], sort=True):
         alt = (
             "Empirical robustness in percent of "
             f"{amount(part['method_label'].nunique(), 'counterfactual method', 'counterfactual methods')} by "
@@ -179,14 +182,15 @@ def family_figures(table: pd.DataFrame) -> list[Picture]:
 
 
 def _families(part: pd.DataFrame) -> Figure:
-    datasets = in_order("dataset", part["dataset"])
-    families = in_order("family", part["family"])
-    methods = ordered(part, "counterfactual", "method", "method_label")
+    datasets = DATASETS.in_order(part["dataset"])
+    families = FAMILIES.in_order(part["family"])
+    methods = ordered(part, METHODS, "method", "method_label")
     figure, panels = grid_of_panels(len(datasets), 1.15 + 0.3 * len(methods), 1.35)
+    names = [title_of(part, "family", family) for family in families]
     image: Any = None
     for axes, dataset in zip(panels, datasets, strict=True):
-        image = _family_panel(axes, part[part["dataset"] == dataset], methods, families)
-        axes.set_title(title("dataset", dataset))
+        image = _family_panel(axes, part[part["dataset"] == dataset], methods, dict(zip(families, names, strict=True)))
+        axes.set_title(title_of(part, "dataset", dataset))
     bar = figure.colorbar(image, ax=panels, location="bottom", shrink=0.4, aspect=40, pad=0.02)
     bar.outline.set_visible(False)
     bar.set_label("Empirical robustness, %", fontsize=8.5)
@@ -195,15 +199,15 @@ def _families(part: pd.DataFrame) -> Figure:
         figure,
         "Robust to which model change?",
         "Share of changed models, in percent, that still accept a method's counterfactuals, by what changed.\n"
-        f"Mean over {counted(part['robustness_n'], 'base model', 'base models')}; "
+        f"Mean over {counted(part['empirical_robustness_n'], 'base model', 'base models')}; "
         f"{' or '.join(sorted(set(part['variants'])))} changed models per base model and family. Blank: no result.",
     )
     return figure
 
 
-def _family_panel(axes: Axes, part: pd.DataFrame, methods: list[str], families: list[str]) -> Any:
-    values = part.pivot_table(index="method_label", columns="family", values="robustness", dropna=False)
-    values = 100 * values.reindex(index=methods, columns=families).astype("float64")
+def _family_panel(axes: Axes, part: pd.DataFrame, methods: list[str], families: dict[str, str]) -> Any:
+    values = part.pivot_table(index="method_label", columns="family", values="empirical_robustness", dropna=False)
+    values = 100 * values.reindex(index=methods, columns=list(families)).astype("float64")
     cells = values.to_numpy(dtype="float64")
     edges = [np.arange(size + 1) - 0.5 for size in (len(families), len(methods))]
     image = axes.pcolormesh(
@@ -220,9 +224,8 @@ def _family_panel(axes: Axes, part: pd.DataFrame, methods: list[str], families: 
                 ink = "#111111" if value > 55 else "white"
                 axes.text(column, row, f"{value:.0f}", ha="center", va="center", fontsize=8, color=ink)
     axes.set_yticks(range(len(methods)), methods)
-    names = [title("family", family) for family in families]
     slanted: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
-    axes.set_xticks(range(len(families)), names, fontsize=8, **(slanted if len(families) > 3 else {}))
+    axes.set_xticks(range(len(families)), list(families.values()), fontsize=8, **(slanted if len(families) > 3 else {}))
     axes.tick_params(length=0)
     axes.set_facecolor("white")
     for spine in axes.spines.values():

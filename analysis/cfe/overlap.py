@@ -18,7 +18,7 @@ def family_overlap(validity: pd.DataFrame) -> pd.DataFrame:
     A counterfactual is broken by a family when at least one of the family's variants no longer accepts it.
 
     Args:
-        validity: the validity frame of :func:`analysis.load.load`.
+        validity: the validity frame of :func:`analysis.cfe.frames.load`.
 
     Returns:
         One row per data set, method and pair of families, over all base models: ``counterfactuals`` base-valid ones

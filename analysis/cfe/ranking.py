@@ -69,19 +69,20 @@ def rank_table(families: pd.DataFrame) -> pd.DataFrame:
         families: the table of :func:`analysis.cfe.tables.family_table`.
 
     Returns:
-        One row per data set, protocol, seeding, family and method (with its settings): ``robustness``, ``rank`` (1 is
-        the most robust, ties averaged, null without a value); and for the data set as a whole ``kendalls_w``,
-        ``reversed_pairs`` and ``pairs`` (null where there is nothing to compare).
+        One row per data set, protocol, seeding, family and method (with its settings): ``empirical_robustness``,
+        ``rank`` (1 is the most robust, ties averaged, null without a value); and for the data set as a whole
+        ``kendalls_w``, ``reversed_pairs`` and ``pairs`` (null where there is nothing to compare).
     """
     keys = ["dataset", "protocol", "seeding"]
-    columns = [*keys, "family", "method", "settings", "robustness", "rank", "kendalls_w", "reversed_pairs", "pairs"]
+    own = ["family", "method", "settings", "empirical_robustness", "rank"]
+    columns = [*keys, *own, "kendalls_w", "reversed_pairs", "pairs"]
     parts = []
     for _, part in families.groupby(keys, dropna=False, sort=True):
         named = part.assign(name=part["method"] + " " + part["settings"])
-        found = agreement(named.pivot(index="name", columns="family", values="robustness").astype("float64"))
+        found = agreement(named.pivot(index="name", columns="family", values="empirical_robustness").astype("float64"))
         parts.append(
             part.assign(
-                rank=part.groupby("family")["robustness"].rank(ascending=False, method="average"),
+                rank=part.groupby("family")["empirical_robustness"].rank(ascending=False, method="average"),
                 kendalls_w=found.w if found else None,
                 reversed_pairs=found.reversed_pairs if found else None,
                 pairs=found.pairs if found else None,

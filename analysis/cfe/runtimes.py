@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis.cfe.frames import COUNTERFACTUALS
 from analysis.load import LedgerLike, records
 
 COLUMNS = ("method", "protocol", "seeding", "requests", "mean", "sd", "median", "p90", "max", "set_ups", "set_up_mean")
@@ -23,7 +24,7 @@ def runtime_table(ledger: LedgerLike, ids: Collection[str] | None = None) -> pd.
     paper's one-at-a-time times, generate with batches of one. ``set_up_mean``: seconds of set-up per base model.
     """
     pooled: dict[tuple[str, str, str], dict[str, list[float]]] = {}
-    for record in records(ledger, "counterfactuals", ids):
+    for record in records(ledger, COUNTERFACTUALS, ids):
         params: Any = record.params
         key = (str(params["method"]), str(params["protocol"]), str(params["seeding"]))
         times = pooled.setdefault(key, {"requests": [], "set_up": []})

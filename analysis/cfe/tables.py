@@ -14,26 +14,37 @@ import numpy as np
 import pandas as pd
 
 from analysis.aggregate import over_seeds, ratio, seed_values
-from analysis.intervals import bootstrap
-from analysis.load import Frames
+from analysis.cfe.frames import CfeFrames
+from analysis.intervals import bootstrap, resampling_seed
 from geco_ray.cfe.metrics import METRICS
 
 GROUP = ("dataset", "method", "protocol", "seeding", "settings")
-RATES = ("coverage", "base_validity", "robustness", "end_to_end")
-EXTRAS = ("valid_share", "conditional_survival", "certified_coverage", "robustness_no_bootstrap")
+RATES = ("coverage", "base_validity", "empirical_robustness", "end_to_end")
+EXTRAS = ("valid_share", "conditional_survival", "certified_coverage", "empirical_robustness_no_bootstrap")
 STATUSES = ("found", "base_invalid", "not_found", "budget", "error")
-_SHORT = {"empirical_robustness": "robustness", "end_to_end_robustness": "end_to_end"}  # metrics' columns here
+SHORT = {"end_to_end_robustness": "end_to_end"}  # metrics' columns here, where they are not the names
 _SUMS = ("requests", "generated", "valid", "certified", *STATUSES)
-_PAIRS = ("pairs", "survived", "eligible", "eligible_survived", "asked", "variants", "other_pairs", "other_survived")
+_SURVIVAL = ("pairs", "survived", "eligible", "eligible_survived")
+_PAIRS = (*_SURVIVAL, "request_pairs", "variants", "other_pairs", "other_survived")
+_FAMILY_RATES = ("empirical_robustness", "end_to_end", "conditional_survival")
 
 
-def table_by_seed(frames: Frames) -> pd.DataFrame:
+# The authors number their data sets by alphabet; the number is part of the resampling seed 2026 + i.
+_NUMBERS = {"breast_cancer": 0, "diabetes": 1, "heloc": 2, "wine_quality": 3}
+
+
+def bootstrap_seed(dataset: str) -> int:
+    """The seed of a data set's resamples: the authors' for their own data sets."""
+    return 2026 + _NUMBERS[dataset] if dataset in _NUMBERS else resampling_seed(dataset)
+
+
+def table_by_seed(frames: CfeFrames) -> pd.DataFrame:
     """One row per data set, method and base seed: the counts, and the metrics made of them (fractions).
 
     A base model that calls no test row adverse has a row too, with 0 requests and null metrics.
     """
     keys = [*GROUP, "base_seed"]
-    generated = _generation_counts(frames.counterfactuals, frames.unasked)
+    generated = _generation_counts(frames.counterfactuals, frames.cells_without_requests)
     if generated.empty:
         return _with_metrics(generated.reindex(columns=[*keys, *_SUMS, "distance_sum", *_PAIRS]))
     families = pairs_by_family(frames.validity)
@@ -43,15 +54,15 @@ def table_by_seed(frames: Frames) -> pd.DataFrame:
     return _with_metrics(generated.merge(pairs, on=keys, how="left"))
 
 
-def table_6(frames: Frames) -> pd.DataFrame:
+def table_6(frames: CfeFrames) -> pd.DataFrame:
     """One row per data set and method, as the paper's Table 6.
 
     Metrics: those of :data:`RATES`, ``distance`` and :data:`EXTRAS`, which the paper does not have;
-    ``robustness_no_bootstrap`` leaves out the family on whose recipe BetaRCE's helper models are made.
+    ``empirical_robustness_no_bootstrap`` leaves out the family on whose recipe BetaRCE's helper models are made.
 
     Each metric m: ``m`` (mean over base seeds), ``m_sd`` (ddof 1), ``m_n`` and ``m_pooled`` (all seeds' requests and
-    pairs counted together, as the authors' files do). ``robustness_low``/``_high``: 95 % bootstrap interval over
-    seeds. Counts are sums over seeds, except ``variants``, the changed models asked per base model: ``200``, or
+    pairs counted together, as the authors' files do). ``empirical_robustness_low``/``_high``: 95 % bootstrap interval
+    over seeds. Counts are sums over seeds, except ``variants``, the changed models asked per base model: ``200``, or
     ``50-200`` when seeds differ because the grid is not finished. ``changed_models``: finished variants of all base
     models; ``distinct_draws``: how many random draws they rest on (:func:`distinct_draws`, summed over families).
     """
@@ -68,11 +79,14 @@ def table_6(frames: Frames) -> pd.DataFrame:
         table[f"{metric}_pooled"] = pooled[metric]
     for count in _SUMS:
         table[count] = sums[count].astype("Int64")
-    asked = per_seed["variants"].where(per_seed["requests"] > 0, -1)  # -1: nothing was to be asked
-    table["variants"] = asked.groupby([per_seed[key] for key in keys], dropna=False).agg(_range_text).to_numpy()
-    for metric in ("robustness", "distance"):
+    variants = per_seed["variants"].where(per_seed["requests"] > 0, -1)  # -1: nothing was to be asked
+    table["variants"] = variants.groupby([per_seed[key] for key in keys], dropna=False).agg(_range_text).to_numpy()
+    for metric in ("empirical_robustness", "distance"):
         values = seed_values(per_seed, keys, metric)
-        bounds = [bootstrap(value, str(dataset)) for value, dataset in zip(values, table["dataset"], strict=True)]
+        bounds = [
+            bootstrap(value, bootstrap_seed(str(dataset)))
+            for value, dataset in zip(values, table["dataset"], strict=True)
+        ]
         table[f"{metric}_low"] = pd.Series([b.low for b in bounds], dtype="float64")
         table[f"{metric}_high"] = pd.Series([b.high for b in bounds], dtype="float64")
     draws = distinct_draws(frames.models).groupby(["dataset", "seeding"], sort=True)[["models", "draws"]].sum()
@@ -81,42 +95,42 @@ def table_6(frames: Frames) -> pd.DataFrame:
 
 
 def pairs_by_family(validity: pd.DataFrame) -> pd.DataFrame:
-    """Pair counts per method, base seed and change family, with ``robustness`` and ``conditional_survival``.
+    """Pair counts per method, base seed and change family, with ``empirical_robustness`` and ``conditional_survival``.
 
-    ``asked`` = requests x variants, the denominator of end-to-end robustness.
+    ``request_pairs`` = requests x variants, the denominator of end-to-end robustness.
     """
     keys = [*GROUP, "base_seed", "family"]
     if validity.empty or "variants" not in validity.columns:
-        return pd.DataFrame(columns=[*keys, "requests", *_PAIRS, "robustness", "end_to_end", "conditional_survival"])
+        return pd.DataFrame(columns=[*keys, "requests", *_PAIRS, *_FAMILY_RATES])
     groups = validity.groupby(keys, dropna=False, sort=True)
-    out = groups[["pairs", "survived", "eligible", "eligible_survived"]].sum()
+    out = groups[list(_SURVIVAL)].sum()
     out["requests"], out["variants"] = groups.size(), groups["variants"].max()
-    out["asked"] = out["requests"] * out["variants"]
+    out["request_pairs"] = out["requests"] * out["variants"]
     other = out.index.get_level_values("family") != "bootstrap"
     out["other_pairs"], out["other_survived"] = out["pairs"].where(other, 0), out["survived"].where(other, 0)
-    out["robustness"] = ratio(out["survived"], out["pairs"])
-    out["end_to_end"] = ratio(out["survived"], out["asked"])
+    out["empirical_robustness"] = ratio(out["survived"], out["pairs"])
+    out["end_to_end"] = ratio(out["survived"], out["request_pairs"])
     out["conditional_survival"] = ratio(out["eligible_survived"], out["eligible"])
     return out.reset_index()
 
 
-def family_table(frames: Frames) -> pd.DataFrame:
+def family_table(frames: CfeFrames) -> pd.DataFrame:
     """One row per data set, method and change family: the data of the heat map (the paper's Figure 1).
 
-    ``robustness`` (mean over base seeds) with ``_sd``, ``_n``, ``_min``, ``_max`` and ``_pooled``; ``end_to_end``
-    and ``conditional_survival`` likewise without the range; ``variants`` asked per base model; ``draws``: see
+    ``empirical_robustness`` (mean over base seeds) with ``_sd``, ``_n``, ``_min``, ``_max`` and ``_pooled``;
+    ``end_to_end`` and ``conditional_survival`` likewise without the range; ``variants`` per base model; ``draws``: see
     :func:`distinct_draws`.
     """
     per_seed = pairs_by_family(frames.validity)
     keys = [*GROUP, "family"]
-    table = over_seeds(per_seed, keys, ("robustness", "end_to_end", "conditional_survival"))
+    table = over_seeds(per_seed, keys, _FAMILY_RATES)
     if table.empty:
         return table
     groups = per_seed.groupby(keys, dropna=False, sort=True)
-    table["robustness_min"] = groups["robustness"].min().to_numpy()
-    table["robustness_max"] = groups["robustness"].max().to_numpy()
+    table["empirical_robustness_min"] = groups["empirical_robustness"].min().to_numpy()
+    table["empirical_robustness_max"] = groups["empirical_robustness"].max().to_numpy()
     sums = groups[["pairs", "survived"]].sum().reset_index()
-    table["robustness_pooled"] = ratio(sums["survived"], sums["pairs"])
+    table["empirical_robustness_pooled"] = ratio(sums["survived"], sums["pairs"])
     table["pairs"] = sums["pairs"]
     table["variants"] = groups["variants"].agg(_range_text).to_numpy()
     draws = distinct_draws(frames.models)
@@ -142,9 +156,9 @@ def distinct_draws(models: pd.DataFrame) -> pd.DataFrame:
     return groups.size().rename("models").to_frame().assign(draws=counted).reset_index()[columns]
 
 
-def _generation_counts(rows: pd.DataFrame, unasked: pd.DataFrame) -> pd.DataFrame:
+def _generation_counts(rows: pd.DataFrame, without_requests: pd.DataFrame) -> pd.DataFrame:
     keys = [*GROUP, "base_seed"]
-    if rows.empty and unasked.empty:
+    if rows.empty and without_requests.empty:
         return pd.DataFrame(columns=[*keys, *_SUMS, "distance_sum"])
     status = rows["status"].astype("str")
     unknown = sorted(set(status) - set(STATUSES))
@@ -158,9 +172,9 @@ def _generation_counts(rows: pd.DataFrame, unasked: pd.DataFrame) -> pd.DataFram
     flags["certified"] = _certified(rows)
     flags["distance_sum"] = pd.to_numeric(rows["distance"]).astype("float64").where(status == "found")
     sums = flags.groupby(keys, dropna=False, sort=True)[[*_SUMS, "distance_sum"]].sum(min_count=1).reset_index()
-    if unasked.empty:
+    if without_requests.empty:
         return sums
-    none = unasked[keys].drop_duplicates().assign(**dict.fromkeys(_SUMS, 0), distance_sum=np.nan)
+    none = without_requests[keys].drop_duplicates().assign(**dict.fromkeys(_SUMS, 0), distance_sum=np.nan)
     certifying = set(flags.loc[flags["certified"].notna(), "method"])
     none["certified"] = none["certified"].astype("Int64").where(none["method"].isin(certifying))
     both = pd.concat([sums, none]) if len(sums) else none
@@ -183,7 +197,7 @@ def _certified(rows: pd.DataFrame) -> pd.Series:
 def _with_metrics(counts: pd.DataFrame) -> pd.DataFrame:
     out = counts.copy()
     for metric in METRICS.values():
-        out[_SHORT.get(metric.name, metric.name)] = ratio(out[metric.numerator], out[metric.denominator])
+        out[SHORT.get(metric.name, metric.name)] = ratio(out[metric.numerator], out[metric.denominator])
     return out
 
 

@@ -8,18 +8,21 @@ from typing import Any
 import pandas as pd
 
 from analysis.aggregate import lines
+from analysis.cfe.findings import family_findings, table_6_findings
+from analysis.cfe.labels import with_labels
 from analysis.cfe.ranking import agreement
-from analysis.findings import INTERVALS, family_findings, table_6_findings
-from analysis.settings import cfe_setup
-from analysis.styles import in_order, title
-from analysis.views import CFE, GAP, View, counted, number, ordered, spread, with_labels
+from analysis.cfe.settings import settings_sentence
+from analysis.cfe.styles import DATASETS, FAMILIES, METHODS, TITLES
+from analysis.cfe.tables import SHORT
+from analysis.findings import INTERVALS
+from analysis.styles import Titles
+from analysis.views import GAP, View, counted, number, ordered, spread, title_of
+from geco_ray.cfe.metrics import METRICS
 from geco_ray.errors import simplify
 
-METRICS = {
-    "coverage": "Coverage %",
-    "base_validity": "Base validity %",
-    "robustness": "Empirical robustness %",
-    "end_to_end": "End-to-end robustness %",
+RATES = {
+    SHORT.get(name, name): f"{METRICS[name].title} %"
+    for name in ("coverage", "base_validity", "empirical_robustness", "end_to_end_robustness")
 }
 
 NARROW_FAMILIES = {
@@ -39,81 +42,71 @@ SHARED_DRAWS = (
 )
 
 
-def table_6_views(table: pd.DataFrame) -> list[View]:
+def table_6_views(table: pd.DataFrame, titles: Titles = TITLES) -> list[View]:
     """One view per data set, protocol and seeding: methods down, metrics across, rates in percent."""
     if table.empty:
         return []
     views = []
-    header = ("Method", *METRICS.values(), "Distance")
-    for (dataset, protocol, seeding), part in _parts(with_labels(table)):
+    header = ("Method", *RATES.values(), METRICS["distance"].title)
+    for (dataset, protocol, seeding), part in _parts(with_labels(table, titles)):
         by_label = {row.method_label: row for row in lines(part)}
-        rows = tuple(
-            _table_6_row(by_label[label]) for label in ordered(part, "counterfactual", "method", "method_label")
-        )
+        rows = tuple(_table_6_row(by_label[label]) for label in ordered(part, METHODS, "method", "method_label"))
         seeds = counted(part["seeds"], "base model", "base models")
         requests = counted(part["requests"], "request", "requests")
-        name = (
-            f"Counterfactuals: {title('dataset', dataset)}, protocol {protocol}, seeding {seeding}, {seeds}, {requests}"
-        )
+        where = f"{title_of(part, 'dataset', dataset)}, protocol {protocol}, seeding {seeding}"
+        name = f"Counterfactuals: {where}, {seeds}, {requests}"
         key = f"table_6_{dataset}_{protocol}_{seeding}"
-        notes = tuple(_table_6_notes(part))
-        views.append(
-            View(
-                key, name, header, rows, table_6_findings(part), notes, narrow=header, setup=cfe_setup(part), topic=CFE
-            )
-        )
+        notes, setup = tuple(_table_6_notes(part)), settings_sentence(part)
+        views.append(View(key, name, header, rows, table_6_findings(part), notes, narrow=header, setup=setup))
     return views
 
 
 def _table_6_row(row: Any) -> tuple[str, ...]:
     usual = int(row.seeds)
-    rates = (_percent(getattr(row, m), getattr(row, f"{m}_sd"), getattr(row, f"{m}_n"), usual) for m in METRICS)
+    rates = (_percent(getattr(row, m), getattr(row, f"{m}_sd"), getattr(row, f"{m}_n"), usual) for m in RATES)
     distance = spread(row.distance, row.distance_sd, row.distance_n, 3, usual)
     return (row.method_label, *rates, distance)
 
 
-def family_views(table: pd.DataFrame) -> list[View]:
+def family_views(table: pd.DataFrame, titles: Titles = TITLES) -> list[View]:
     """One view per data set, protocol and seeding: methods down, change families across, robustness in percent."""
     if table.empty:
         return []
-    labelled, views = with_labels(table), []
+    labelled, views = with_labels(table, titles), []
     for (dataset, protocol, seeding), part in _parts(labelled):
-        families = in_order("family", part["family"])
+        families = FAMILIES.in_order(part["family"])
         cells = {(row.method_label, row.family): row for row in lines(part)}
         rows = []
-        for method in ordered(part, "counterfactual", "method", "method_label"):
+        for method in ordered(part, METHODS, "method", "method_label"):
             texts = []
             for family in families:
                 cell: Any = cells.get((method, family))
-                texts.append(GAP if cell is None else number(100 * cell.robustness, 1))
+                texts.append(GAP if cell is None else number(100 * cell.empirical_robustness, 1))
             rows.append((method, *texts))
         rows += _draw_rows(part, families)
-        values = part.pivot_table(index="method_label", columns="family", values="robustness", dropna=False)
+        values = part.pivot_table(index="method_label", columns="family", values="empirical_robustness", dropna=False)
         findings = family_findings(agreement(values))
-        name = f"Robustness by what changed: {title('dataset', dataset)}, protocol {protocol}, seeding {seeding}"
-        header = ("Method", *(_family_title(family) for family in families))
-        footer = len(rows) - part["method_label"].nunique()
+        where = f"{title_of(part, 'dataset', dataset)}, protocol {protocol}, seeding {seeding}"
+        names = {family: title_of(part, "family", family) for family in families}
         views.append(
             View(
                 f"families_{dataset}_{protocol}_{seeding}",
-                name,
-                header,
+                f"Robustness by what changed: {where}",
+                ("Method", *(_family_header(family, name) for family, name in names.items())),
                 tuple(rows),
                 findings,
                 _family_notes(part),
-                footer,
-                ("Method", *(NARROW_FAMILIES.get(family, title("family", family)) for family in families)),
-                cfe_setup(part),
-                CFE,
+                footer=len(rows) - part["method_label"].nunique(),
+                narrow=("Method", *(NARROW_FAMILIES.get(family, name) for family, name in names.items())),
+                setup=settings_sentence(part),
             )
         )
     return views
 
 
-def _family_title(family: str) -> str:
+def _family_header(family: str, title: str) -> str:
     """The title, with the grid's name beside it where that is another word."""
-    shown = title("family", family)
-    return shown if simplify(family) in simplify(shown) else f"{shown} ({family})"
+    return title if simplify(family) in simplify(title) else f"{title} ({family})"
 
 
 def _family_notes(part: pd.DataFrame) -> tuple[str, ...]:
@@ -140,7 +133,7 @@ def _draw_rows(part: pd.DataFrame, families: Sequence[str]) -> list[tuple[str, .
 
 def _parts(table: pd.DataFrame) -> list[tuple[tuple[str, str, str], pd.DataFrame]]:
     parts = []
-    for dataset in in_order("dataset", table["dataset"]):
+    for dataset in DATASETS.in_order(table["dataset"]):
         groups = table[table["dataset"] == dataset].groupby(["protocol", "seeding"], dropna=False, sort=True)
         for (protocol, seeding), part in groups:
             parts.append(((dataset, str(protocol), str(seeding)), part))

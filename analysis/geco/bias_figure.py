@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from analysis.figures import FAINT, GREY, INK, Picture, empty, grid_of_panels, heading, render
-from analysis.styles import in_order, title
+from analysis.geco.styles import DATASETS, TITLES
 
 READING_TITLES = {
     "paper": "paper\n(as counted)",
@@ -45,18 +45,17 @@ def bias_figure(table: pd.DataFrame, scope: str = "train+test") -> Picture:
 def _alt(part: pd.DataFrame, scope: str) -> str:
     """The largest share in each task, in words."""
     found = []
-    for task in in_order("dataset", part["task"].unique()):
+    titles = TITLES.of("dataset", part["task"])
+    for task in DATASETS.in_order(part["task"].unique()):
         rows = part[(part["task"] == task) & part["bias"].notna()]
         if not rows.empty:
             row = rows.sort_values(["bias", "reading", "label"]).iloc[-1]
-            found.append(
-                f"{title('dataset', task)}: {row['label']} {100 * row['bias']:.1f} % in reading {row['reading']}"
-            )
+            found.append(f"{titles[task]}: {row['label']} {100 * row['bias']:.1f} % in reading {row['reading']}")
     return f"Co-occurrence bias of the classes on {scope}; largest shares: " + "; ".join(found) + "."
 
 
 def _draw(part: pd.DataFrame, scope: str) -> Figure:
-    tasks = in_order("dataset", part["task"].unique())
+    tasks, titles = DATASETS.in_order(part["task"].unique()), TITLES.of("dataset", part["task"])
     readings = [name for name in READING_TITLES if name in set(part["reading"])]
     labels = list(dict.fromkeys(part.sort_values("ideal")["label"]))
     colours = _colours(labels)
@@ -65,7 +64,7 @@ def _draw(part: pd.DataFrame, scope: str) -> Figure:
     reach = max(0.5, float(distances.max()) if distances.notna().any() else 0.5)
     for axes, task in zip(panels, tasks, strict=False):
         _panel(axes, part[part["task"] == task], readings, labels, colours)
-        axes.set_title(title("dataset", task))
+        axes.set_title(titles[task])
         axes.set_xlim(-1.35 * reach, 1.35 * reach)
     heading(
         figure,

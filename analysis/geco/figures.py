@@ -11,17 +11,20 @@ from matplotlib.lines import Line2D
 
 from analysis.aggregate import highest, lines
 from analysis.figures import BAND, FAINT, GREY, INK, Picture, empty, grid_of_panels, heading, legend_columns, render
-from analysis.findings import REFERENCES, reference_labels
-from analysis.styles import Look, in_order, title, variants
-from analysis.views import amount, counted, ordered, with_labels
+from analysis.geco.findings import REFERENCES, reference_labels
+from analysis.geco.labels import with_labels
+from analysis.geco.styles import DATASETS, METHODS, PARADIGMS, TITLES
+from analysis.styles import Style, Titles
+from analysis.views import counted, ordered, title_of
+from geco_ray.table import amount
 
 
-def mass_figures(mass: pd.DataFrame, per_seed: pd.DataFrame) -> list[Picture]:
-    """One figure per protocol; ``mass`` from ``geco_tables.metric_table``, ``per_seed`` from ``metric_by_seed``."""
+def mass_figures(mass: pd.DataFrame, per_seed: pd.DataFrame, titles: Titles = TITLES) -> list[Picture]:
+    """One figure per protocol; ``mass`` from ``geco.tables.metric_table``, ``per_seed`` from ``metric_by_seed``."""
     if mass.empty:
         return []
     pictures = []
-    for protocol, part in with_labels(mass).groupby("protocol", sort=True):
+    for protocol, part in with_labels(mass, titles).groupby("protocol", sort=True):
         name = f"mass_accuracy_{protocol}"
         if part["mean"].notna().any():
             seeds = per_seed[per_seed["protocol"] == protocol]
@@ -43,9 +46,9 @@ def _alt(part: pd.DataFrame) -> str:
 
 
 def _draw(part: pd.DataFrame, per_seed: pd.DataFrame) -> Figure:
-    datasets = in_order("dataset", part["dataset"])
-    methods = ordered(part, "attribution", "method", "method_label")
-    models = ordered(part, "paradigm", "paradigm", "model_label")
+    datasets = DATASETS.in_order(part["dataset"])
+    methods = ordered(part, METHODS, "method", "method_label")
+    models = ordered(part, PARADIGMS, "paradigm", "model_label")
     references = reference_labels(part)
     names = [f"{method} (reference)" if method in references else method for method in methods]
     band = 0.24 + 0.075 * len(models)
@@ -53,7 +56,7 @@ def _draw(part: pd.DataFrame, per_seed: pd.DataFrame) -> Figure:
     for axes, dataset in zip(panels, datasets, strict=True):
         _panel(axes, part[part["dataset"] == dataset], per_seed, methods, models)
         axes.set_yticks(range(len(methods)), names)
-        axes.set_title(title("dataset", dataset))
+        axes.set_title(title_of(part, "dataset", dataset))
     seeds = int(part["mean_n"].max())
     heading(
         figure,
@@ -91,12 +94,12 @@ def _panel(axes: Axes, part: pd.DataFrame, per_seed: pd.DataFrame, methods: list
     axes.spines["left"].set_visible(False)
 
 
-def _styles(part: pd.DataFrame, models: list[str]) -> dict[str, Look]:
+def _styles(part: pd.DataFrame, models: list[str]) -> dict[str, Style]:
     names = part.drop_duplicates("model_label").set_index("model_label")["paradigm"]
-    return variants("paradigm", [(names[model], model) for model in models if model in names.index])
+    return PARADIGMS.variants([(names[model], model) for model in models if model in names.index])
 
 
-def _point(axes: Axes, row: Any, style: Look, y: float, seeds: list[float]) -> None:
+def _point(axes: Axes, row: Any, style: Style, y: float, seeds: list[float]) -> None:
     if pd.isna(row.mean):
         axes.annotate("n=0", (0, y), (2, 0), textcoords="offset points", fontsize=6, color=style.colour, va="center")
         return

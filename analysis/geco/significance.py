@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from analysis.geco.frames import GecoFrames
 from analysis.geco.tables import GROUP
-from analysis.load import Frames
 
 ZERO_SHOT = "bertzs"
 COLUMNS = (*GROUP, "against", "sentences", "median", "p", "rows", "rows_undefined", "median_rows", "p_rows")
 
 
-def signed_rank_table(frames: Frames) -> pd.DataFrame:
+def signed_rank_table(frames: GecoFrames) -> pd.DataFrame:
     """One row per model, method and comparison, over correctly classified rows.
 
     ``against`` is ``chance`` (difference: mass accuracy minus the row's share of marked words) or ``zero_shot``

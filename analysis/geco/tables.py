@@ -12,8 +12,8 @@ import pandas as pd
 
 from analysis.aggregate import over_seeds, ratio, reasons, seed_values
 from analysis.geco.filters import Rule, counted_rows
-from analysis.intervals import bootstrap
-from analysis.load import Frames, model_settings
+from analysis.geco.frames import GecoFrames, model_settings
+from analysis.intervals import bootstrap, resampling_seed
 
 GROUP = ("dataset", "encoder", "paradigm", "protocol", "method", "settings")
 MODEL = ("dataset", "encoder", "paradigm", "protocol", "model_settings")
@@ -52,7 +52,7 @@ def metric_by_seed(
     return pd.DataFrame(parts).reset_index()[columns]
 
 
-def metric_table(frames: Frames, metric: str = "mass_accuracy", rule: Rule = "per_model_row") -> pd.DataFrame:
+def metric_table(frames: GecoFrames, metric: str = "mass_accuracy", rule: Rule = "per_model_row") -> pd.DataFrame:
     """One row per dataset, model, protocol and method.
 
     ``mean`` and ``median`` are means over seeds of the seed's mean and median over sentences, each with ``_sd``
@@ -67,7 +67,9 @@ def metric_table(frames: Frames, metric: str = "mass_accuracy", rule: Rule = "pe
     counts = per_seed.groupby(keys, dropna=False, sort=True)[list(_COUNTS)].sum().reset_index(drop=True)
     table = pd.concat([table, counts.astype("int64")], axis=1)
     values = seed_values(per_seed, keys, "mean")
-    bounds = [bootstrap(value, str(dataset)) for value, dataset in zip(values, table["dataset"], strict=True)]
+    bounds = [
+        bootstrap(value, resampling_seed(str(dataset))) for value, dataset in zip(values, table["dataset"], strict=True)
+    ]
     table["low"], table["high"] = _numbers([b.low for b in bounds]), _numbers([b.high for b in bounds])
     column = "reason" if metric == "mass_accuracy" else "ranking_reason"
     score = frames.score if column in frames.score.columns else frames.score.assign(**{column: None})
@@ -75,7 +77,7 @@ def metric_table(frames: Frames, metric: str = "mass_accuracy", rule: Rule = "pe
     return table
 
 
-def ranking_table(frames: Frames) -> pd.DataFrame:
+def ranking_table(frames: GecoFrames) -> pd.DataFrame:
     """The other measures of each explanation, as :func:`metric_table` gives them, with a leading column ``metric``."""
     tables = [
         metric_table(frames, metric).assign(metric=metric) for metric in RANKING if metric in frames.score.columns
@@ -86,7 +88,7 @@ def ranking_table(frames: Frames) -> pd.DataFrame:
     return table[["metric", *(name for name in table.columns if name not in ("metric", "chance", "all_chance"))]]
 
 
-def accuracy_table(frames: Frames) -> pd.DataFrame:
+def accuracy_table(frames: GecoFrames) -> pd.DataFrame:
     """Accuracy of each model: mean, standard deviation and n over seeds.
 
     ``test_accuracy`` and, where recorded, ``train_accuracy`` and ``validation_accuracy`` come from training and cover

@@ -7,11 +7,14 @@ from typing import Any
 import pandas as pd
 
 from analysis.aggregate import highest, lines
-from analysis.findings import INTERVALS, REFERENCE_NOTE, mass_findings, reference_labels
-from analysis.load import model_settings
-from analysis.settings import geco_setup
-from analysis.styles import in_order, title
-from analysis.views import GAP, GECO, View, number, ordered, spread, with_labels
+from analysis.findings import INTERVALS
+from analysis.geco.findings import REFERENCE_NOTE, mass_findings, reference_labels
+from analysis.geco.frames import model_settings
+from analysis.geco.labels import with_labels
+from analysis.geco.settings import settings_sentence
+from analysis.geco.styles import DATASETS, METHODS, PARADIGMS, TITLES
+from analysis.styles import Titles
+from analysis.views import GAP, View, number, ordered, spread, title_of
 
 
 def accuracy_views(accuracy: pd.DataFrame, mass: pd.DataFrame) -> dict[tuple[str, str, str], tuple[str, int]]:
@@ -29,14 +32,14 @@ def accuracy_views(accuracy: pd.DataFrame, mass: pd.DataFrame) -> dict[tuple[str
     return found
 
 
-def mass_views(mass: pd.DataFrame, accuracy: pd.DataFrame) -> list[View]:
+def mass_views(mass: pd.DataFrame, accuracy: pd.DataFrame, titles: Titles = TITLES) -> list[View]:
     """One view per dataset and protocol: methods down, models across."""
     if mass.empty:
         return []
-    table = with_labels(mass)
+    table = with_labels(mass, titles)
     accuracies = accuracy_views(accuracy, table)
     views = []
-    for dataset in in_order("dataset", table["dataset"]):
+    for dataset in DATASETS.in_order(table["dataset"]):
         for protocol, part in table[table["dataset"] == dataset].groupby("protocol", dropna=False, sort=True):
             views.append(_mass_view(dataset, str(protocol), part, accuracies))
     return views
@@ -45,8 +48,8 @@ def mass_views(mass: pd.DataFrame, accuracy: pd.DataFrame) -> list[View]:
 def _mass_view(
     dataset: str, protocol: str, part: pd.DataFrame, accuracies: dict[tuple[str, str, str], tuple[str, int]]
 ) -> View:
-    models = ordered(part, "paradigm", "paradigm", "model_label")
-    methods = ordered(part, "attribution", "method", "method_label")
+    models = ordered(part, PARADIGMS, "paradigm", "model_label")
+    methods = ordered(part, METHODS, "method", "method_label")
     usual = {model: int(part.loc[part["model_label"] == model, "mean_n"].max()) for model in models}
     cells = {(row.method_label, row.model_label): row for row in lines(part)}
     references = reference_labels(part)
@@ -68,13 +71,12 @@ def _mass_view(
         "Mass accuracy over the test sentences that the model got right: mean over sentences within a seed, then "
         "mean ± standard deviation (ddof 1) over seeds."
     )
-    name = f"Mass accuracy: {title('dataset', dataset)}, protocol {protocol}"
+    name = f"Mass accuracy: {title_of(part, 'dataset', dataset)}, protocol {protocol}"
     key = f"mass_accuracy_{dataset}_{protocol}"
     findings = (*mass_findings(part, models), *_undefined(part))
     notes = (note, REFERENCE_NOTE, INTERVALS) if references else (note, INTERVALS)
-    return View(
-        key, name, ("Method", *models), tuple(rows), findings, notes, footer=4, setup=geco_setup(part), topic=GECO
-    )
+    header, setup = ("Method", *models), settings_sentence(part)
+    return View(key, name, header, tuple(rows), findings, notes, footer=4, setup=setup)
 
 
 def _sentences(part: pd.DataFrame) -> str:

@@ -1,11 +1,11 @@
 """The counterfactual benchmark's metrics, as data: each is one count over another.
 
 Tables and arrays are counted into the same columns. Of the requests: ``requests``; ``generated`` (status ``found`` or
-``base_invalid``: a point came back); ``valid`` (``found``: the base model accepts it), with ``distance_sum`` over them;
-``certified`` (the answer carries its method's certificate). Of the pairs of a request and a changed model: ``asked``
-(all of them); ``pairs`` (those of a base-valid counterfactual), of which ``survived`` stay favourable; ``eligible`` and
-``eligible_survived``, the same for changed models that still reject the factual; ``other_pairs`` and
-``other_survived``, the same without the family ``bootstrap``.
+``base_invalid``: a point came back); ``valid`` (``found``: the base model accepts it), with ``distance_sum`` over
+them; ``certified`` (the answer carries its method's certificate). Of the pairs of a request and a changed model:
+``request_pairs`` (all of them); ``pairs`` (those of a base-valid counterfactual), of which ``survived`` stay
+favourable; ``eligible`` and ``eligible_survived``, the same for changed models that still reject the factual;
+``other_pairs`` and ``other_survived``, the same without the family ``bootstrap``.
 
 Counts add: pooled values are made of sums of counts, seed-level means are means of :meth:`Metric.value`.
 End-to-end robustness is coverage x base validity x empirical robustness.
@@ -66,7 +66,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 "end_to_end_robustness",
                 "End-to-end robustness",
                 "survived",
-                "asked",
+                "request_pairs",
                 "there are no requests or no changed models",
             ),
             Metric(
@@ -78,7 +78,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             ),
             # On the recipe of that family BetaRCE's helper models are made.
             Metric(
-                "robustness_no_bootstrap",
+                "empirical_robustness_no_bootstrap",
                 "Empirical robustness without bootstrap",
                 "other_survived",
                 "other_pairs",
@@ -143,7 +143,7 @@ def count_pairs(
         if answer is not None:
             survived[row], valid[row] = answer, True
     counts: dict[str, float] = {
-        "asked": adverse.size,
+        "request_pairs": adverse.size,
         "pairs": int(valid.sum()),
         "survived": int(survived.sum()),
         "eligible": int((valid & adverse).sum()),

@@ -110,7 +110,8 @@ def run(
 
         plan = run_plan(plan, cells, settings, err)
     same = "the same command again repairs it"
-    _finish(grid, cells, plan, ledger, as_json, grid_command("status", name, overrides, root, data_dir), same)
+    see = grid_command("status", name, overrides, root, data_dir)
+    _finish(grid, cells, plan, ledger, as_json, see, same, data_dir)
 
 
 def _settings(executor: str, data_dir: Path | None, **values: Any) -> RunSettings:
@@ -126,12 +127,21 @@ def _settings(executor: str, data_dir: Path | None, **values: Any) -> RunSetting
         raise UserError(f"{option}: {first['msg']}", found=first["input"]) from None
 
 
-def _finish(grid: Grid, cells: list[Cell], plan: Plan, ledger: Ledger, as_json: bool, see: str, remedy: str) -> None:
+def _finish(
+    grid: Grid,
+    cells: list[Cell],
+    plan: Plan,
+    ledger: Ledger,
+    as_json: bool,
+    see: str,
+    remedy: str,
+    data_dir: Path | None,
+) -> None:
     """Report on what is there, say what is not, and end with the exit code that is true."""
-    from analysis.refresh import report_and_show
+    from analysis.refresh import refresh_report
 
     def report() -> Path:
-        return report_and_show(ledger, cells, grid.name, None if as_json else out)
+        return refresh_report(ledger, cells, grid.name, None if as_json else out, data_dir)
 
     folder = cli_folder.without_damaged(report, ledger, {cell.id for cell in cells}, err, remedy)
     plan = make_plan(cells, ledger) if not plan.left else plan  # again: cells may have been set aside
@@ -217,7 +227,7 @@ def report(
     cli_folder.require_folder(ledger)
     plan = make_plan(cells, ledger)
     see, again = (grid_command(verb, name, overrides, root, data_dir) for verb in ("status", "run"))
-    _finish(grid, cells, plan, ledger, as_json, see, f"`{again}` repairs it")
+    _finish(grid, cells, plan, ledger, as_json, see, f"`{again}` repairs it", data_dir)
 
 
 @app.command()

@@ -16,6 +16,7 @@ from rich.markup import escape
 from geco_ray.errors import UserError
 from geco_ray.ledger import DamagedCell, Ledger
 from geco_ray.ledger.storage import LocalStorage
+from geco_ray.table import amount
 
 if TYPE_CHECKING:
     from geco_ray.ledger.digests import Comparison
@@ -82,12 +83,10 @@ def without_damaged(report: Callable[[], T], ledger: Ledger, ids: Collection[str
         for stage, problems in wrong.items():
             ledger.quarantine(stage, problems)
     count = sum(map(len, wrong.values()))
-    _say(err, f"set aside {count} damaged {_cells(count)}, moved to {ledger.root}/quarantine; {remedy}")
+    _say(
+        err, f"set aside {amount(count, 'damaged cell', 'damaged cells')}, moved to {ledger.root}/quarantine; {remedy}"
+    )
     return report()
-
-
-def _cells(count: int) -> str:
-    return "cell" if count == 1 else "cells"
 
 
 def _say(console: Console, text: str) -> None:
@@ -142,7 +141,7 @@ def _show_check(out: Console, ledger: Ledger, whole: int, damaged: list[dict[str
     if damaged and repair:
         _say(
             out,
-            f"set aside {len(damaged)} {_cells(len(damaged))}, moved to {ledger.root}/quarantine; run the grid again",
+            f"set aside {amount(len(damaged), 'cell', 'cells')}, moved to {ledger.root}/quarantine; run the grid again",
         )
     elif damaged:
         _say(out, f"`{ledger.repair_command()}` sets them aside; then run the grid again.")
@@ -153,7 +152,7 @@ def _write_digests(ledger: Ledger, path: Path, err: Console) -> None:
     from geco_ray.plan.benchmark import stages
 
     count = write_digests(ledger, list(stages()), path)
-    _say(err, f"wrote the digests of {count:,} {_cells(count)} to {path}")
+    _say(err, f"wrote the digests of {amount(count, 'cell', 'cells')} to {path}")
 
 
 _LISTED = 10  # differing cells that are named; a JSON answer names all

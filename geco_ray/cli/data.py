@@ -114,7 +114,7 @@ def audit(tasks: TasksAndTables = None, data_dir: DataDir = None, as_json: Json 
     For tables (diabetes, or a CSV of your own): the rows used, and values that may stand for missing ones.
     """
     from geco_ray.cli.audit import audit_by_kind
-    from geco_ray.cli.data_tables import show_table
+    from geco_ray.terminal import show_table
 
     values, tables = audit_by_kind(_task_names(tasks), data_dir)
     if as_json:
@@ -138,8 +138,9 @@ def bias(
     as_json: Json = False,
 ) -> None:
     """Compute how evenly the classes occur together with all other words, in three readings."""
-    from geco_ray.cli.data_tables import bias_table, rich_table
+    from geco_ray.cli.data_tables import bias_table
     from geco_ray.geco.audit.bias import GENDER_TERMS, bias_of_tasks, read_terms
+    from geco_ray.terminal import rich_table
 
     if figure is not None and figure.suffix not in (".png", ".svg"):
         raise UserError("a figure is a PNG or an SVG", where="--figure", found=str(figure), expected=".png or .svg")
@@ -176,9 +177,9 @@ def correlations(
     as_json: Json = False,
 ) -> None:
     """Show which words of the test split go with which class, by tf-idf."""
-    from geco_ray.cli.data_tables import rich_table
     from geco_ray.geco.audit.correlations import correlations_of_tasks
     from geco_ray.table import printed
+    from geco_ray.terminal import rich_table
 
     found = correlations_of_tasks(_task_names(tasks), data_dir, top, per_class=per_class)
     if as_json:
@@ -201,8 +202,9 @@ def tables(
     as_json: Json = False,
 ) -> None:
     """Print the paper's Tables 1 and 2: properties of the four tasks, and one sentence in all its versions."""
-    from geco_ray.cli.data_tables import plain_table, rich_table
+    from geco_ray.cli.data_tables import plain_table
     from geco_ray.geco.audit.tables import tables_of_tasks
+    from geco_ray.terminal import rich_table
 
     found = tables_of_tasks(data_dir, _original(labelling, data_dir))
     if as_json:

@@ -2,68 +2,22 @@
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from geco_ray.errors import UserError, unknown_name
-from geco_ray.table import Cell, PrintedTable, cell
-
-
-def rich_table(table: PrintedTable) -> Table:
-    """A printed table for the terminal, marked words in bold."""
-    shown = Table(title=table.title, title_justify="left", caption="\n".join(table.notes) or None, show_edge=False)
-    for name in table.header:
-        shown.add_column(name, overflow="fold")
-    for row in table.rows:
-        shown.add_row(*map(_text, row))
-    return shown
-
-
-def show_table(console: Console, table: PrintedTable) -> None:
-    """Print a table; where words or numbers would be cut in two to make it fit, one block per row instead."""
-    shown = rich_table(table)
-    if _keeps_words(shown, table, console.width):
-        console.print(shown)
-        return
-    console.print(table.title)
-    for row in table.rows:
-        block = Table(title=_text(row[0]), title_justify="left", title_style="", show_edge=False, show_header=False)
-        block.add_column(overflow="fold")
-        block.add_column(overflow="fold")
-        for name, content in zip(table.header[1:], row[1:], strict=True):
-            block.add_row(name, _text(content))
-        console.print()
-        console.print(block)
-    for note in table.notes:
-        console.print(note)
-
-
-def _keeps_words(shown: Table, table: PrintedTable, width: int) -> bool:
-    """Whether every word of the header and the cells stands whole in the table at this width."""
-    page = Console(width=width, file=io.StringIO())
-    with page.capture() as captured:
-        page.print(shown)
-    printed = set(re.split(r"[\s│┃]+", captured.get()))
-    texts = [*table.header, *(_text(content).plain for row in table.rows for content in row)]
-    return all(word in printed for text in texts for word in text.split())
+from geco_ray.table import PrintedTable, cell, plain
 
 
 def plain_table(table: PrintedTable) -> dict[str, object]:
     """A printed table as plain values, ready for JSON."""
-    rows = [["".join(span.text for span in content) for content in row] for row in table.rows]
+    rows = [[plain(content) for content in row] for row in table.rows]
     return {"title": table.title, "header": list(table.header), "rows": rows, "notes": list(table.notes)}
-
-
-def _text(content: Cell) -> Text:
-    return Text.assemble(*((span.text, "bold") if span.marked else span.text for span in content))
 
 
 def bias_table(table: pa.Table) -> PrintedTable:

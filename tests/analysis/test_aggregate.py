@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from analysis.aggregate import over_seeds, ratio, reasons
+from analysis.cfe.tables import bootstrap_seed
 from analysis.intervals import Interval, bootstrap, lead
 
 
@@ -46,14 +47,14 @@ def test_bootstrap_follows_the_authors_index_matrix() -> None:
     values = np.array([0.1, 0.4, 0.2, 0.9, 0.5])
     indices = np.random.default_rng(2026 + 1).integers(0, 5, size=(10_000, 5))  # diabetes is number 1
     low, high = np.quantile(values[indices].mean(axis=1), [0.025, 0.975])
-    found = bootstrap(values, "diabetes")
+    found = bootstrap(values, bootstrap_seed("diabetes"))
     assert (found.mean, found.low, found.high, found.n) == (pytest.approx(0.42), low, high, 5)
-    assert bootstrap(values, "heloc") != found
+    assert bootstrap(values, bootstrap_seed("heloc")) != found
 
 
 def test_bootstrap_without_spread_has_no_bounds() -> None:
-    assert bootstrap([], "heloc") == Interval(None, None, None, 0)
-    assert bootstrap([0.5, float("nan")], "heloc") == Interval(0.5, None, None, 1)
+    assert bootstrap([], 1) == Interval(None, None, None, 0)
+    assert bootstrap([0.5, float("nan")], 1) == Interval(0.5, None, None, 1)
 
 
 def test_lead_is_decisive_only_when_no_interval_reaches_the_best() -> None:

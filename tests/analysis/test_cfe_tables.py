@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from analysis.cfe.frames import load
 from analysis.cfe.tables import distinct_draws, family_table, table_6, table_by_seed
 from analysis.cfe.views import family_views, table_6_views
-from analysis.load import load
 
 STATUSES = ["found", "found", "base_invalid", "not_found", "error"]
 
@@ -48,14 +48,14 @@ def test_each_metric_by_hand(kit: Any) -> None:
     assert row["coverage"] == pytest.approx(3 / 5)
     assert row["base_validity"] == pytest.approx(2 / 3)
     assert row["valid_share"] == pytest.approx(2 / 5)
-    assert row["robustness"] == pytest.approx(4 / 8)
+    assert row["empirical_robustness"] == pytest.approx(4 / 8)
     assert row["end_to_end"] == pytest.approx(4 / 20)
-    assert row["end_to_end"] == pytest.approx(row["coverage"] * row["base_validity"] * row["robustness"])
+    assert row["end_to_end"] == pytest.approx(row["coverage"] * row["base_validity"] * row["empirical_robustness"])
     assert row["distance"] == pytest.approx(1.5)
     assert row["conditional_survival"] == pytest.approx(3 / 4)  # the last variant accepts the factual already
     assert (row["variants"], row["error"], row["not_found"]) == (4, 1, 1)
     families = family_table(load(ledger)).set_index("family")
-    assert families.loc["seed", "robustness"] == pytest.approx(3 / 4)
+    assert families.loc["seed", "empirical_robustness"] == pytest.approx(3 / 4)
     assert families.loc["deletion", "end_to_end"] == pytest.approx(1 / 10)
 
 
@@ -64,15 +64,15 @@ def test_seed_means_and_pooled_values_differ_when_seeds_are_unequal(kit: Any) ->
     put(kit, ledger, 2026, ["found"], {"seed": [[True, True]]}, [1.0])
     put(kit, ledger, 2027, ["found"] * 3, {"seed": [[True, False], [False, False], [False, False]]}, [2.0] * 3)
     row = table_6(load(ledger)).iloc[0]
-    assert row["robustness"] == pytest.approx((1 + 1 / 6) / 2)
-    assert row["robustness_sd"] == pytest.approx(np.std([1, 1 / 6], ddof=1))
-    assert row["robustness_pooled"] == pytest.approx(3 / 8)
+    assert row["empirical_robustness"] == pytest.approx((1 + 1 / 6) / 2)
+    assert row["empirical_robustness_sd"] == pytest.approx(np.std([1, 1 / 6], ddof=1))
+    assert row["empirical_robustness_pooled"] == pytest.approx(3 / 8)
     assert row["distance"] == pytest.approx(1.5)
     assert row["distance_pooled"] == pytest.approx(7 / 4)
-    assert (row["robustness_n"], row["requests"]) == (2, 4)
+    assert (row["empirical_robustness_n"], row["requests"]) == (2, 4)
     family = family_table(load(ledger)).iloc[0]
-    assert (family["robustness_min"], family["robustness_max"]) == (pytest.approx(1 / 6), 1.0)
-    assert family["robustness_pooled"] == pytest.approx(3 / 8)
+    assert (family["empirical_robustness_min"], family["empirical_robustness_max"]) == (pytest.approx(1 / 6), 1.0)
+    assert family["empirical_robustness_pooled"] == pytest.approx(3 / 8)
 
 
 def test_no_answer_means_undefined_robustness_and_zero_end_to_end(kit: Any) -> None:
@@ -80,8 +80,8 @@ def test_no_answer_means_undefined_robustness_and_zero_end_to_end(kit: Any) -> N
     put(kit, ledger, 2026, ["not_found", "budget"], {"seed": [None, None]}, [None, None])
     frames = load(ledger)
     row = table_6(frames).iloc[0]
-    assert (row["coverage"], row["end_to_end"], row["robustness_n"]) == (0, 0, 0)
-    assert np.isnan(row["robustness"])
+    assert (row["coverage"], row["end_to_end"], row["empirical_robustness_n"]) == (0, 0, 0)
+    assert np.isnan(row["empirical_robustness"])
     assert np.isnan(row["base_validity"])
     text = table_6_views(table_6(frames))[0].rows[0]
     assert text[:4] == ("KD-tree", "0.0 (n=1)", "– (n=0)", "– (n=0)")
@@ -93,7 +93,7 @@ def test_generation_without_validity_yet_shows_gaps(kit: Any) -> None:
     put(kit, ledger, 2026, ["found"], {}, [1.0])
     put(kit, ledger, 2027, ["found"], {"seed": [[True]]}, [1.0])
     row = table_6(load(ledger)).iloc[0]
-    assert (row["coverage_n"], row["robustness_n"], row["variants"]) == (2, 1, "0-1")
+    assert (row["coverage_n"], row["empirical_robustness_n"], row["variants"]) == (2, 1, "0-1")
 
 
 def test_a_smaller_bank_of_another_grid_is_not_counted_twice(kit: Any) -> None:
@@ -101,7 +101,7 @@ def test_a_smaller_bank_of_another_grid_is_not_counted_twice(kit: Any) -> None:
     put(kit, ledger, 2026, ["found"], {"seed": [[False]]}, [1.0])
     ids = put(kit, ledger, 2026, ["found"], {"seed": [[True, True]]}, [1.0])
     row = table_6(load(ledger)).iloc[0]
-    assert (row["robustness"], row["requests"], row["variants"]) == (1.0, 1, "2")
+    assert (row["empirical_robustness"], row["requests"], row["variants"]) == (1.0, 1, "2")
     assert len(ids) == 2
 
 
@@ -150,11 +150,11 @@ def test_a_base_model_without_adverse_rows_is_a_seed_with_no_requests(kit: Any) 
     frames = load(ledger)
     per_seed = table_by_seed(frames).set_index("base_seed")
     assert per_seed.loc[2027, ["requests", "generated", "error"]].tolist() == [0, 0, 0]
-    rates = ["coverage", "base_validity", "robustness", "end_to_end", "distance", "valid_share"]
+    rates = ["coverage", "base_validity", "empirical_robustness", "end_to_end", "distance", "valid_share"]
     assert per_seed.loc[2027, rates].isna().all()
     row = table_6(frames).iloc[0]
-    assert (row["seeds"], row["coverage_n"], row["robustness_n"]) == (2, 1, 1)
-    assert (row["coverage"], row["robustness"], row["requests"], row["variants"]) == (1.0, 0.5, 1, "2")
+    assert (row["seeds"], row["coverage_n"], row["empirical_robustness_n"]) == (2, 1, 1)
+    assert (row["coverage"], row["empirical_robustness"], row["requests"], row["variants"]) == (1.0, 0.5, 1, "2")
     assert table_6_views(table_6(frames))[0].rows
 
 

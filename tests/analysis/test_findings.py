@@ -11,15 +11,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from analysis.cfe import frames as cfe_frames
+from analysis.cfe.findings import family_findings
 from analysis.cfe.ranking import agreement, rank_table, ranks
 from analysis.cfe.tables import table_6
 from analysis.cfe.views import table_6_views
-from analysis.findings import family_findings, listed
+from analysis.findings import listed
+from analysis.geco import frames as geco_frames
+from analysis.geco.sentences import examples
+from analysis.geco.styles import TITLES
 from analysis.geco.tables import accuracy_table, metric_table
 from analysis.geco.views import mass_views
-from analysis.load import load
 from analysis.report import write_report
-from analysis.sentences import examples
 
 
 def test_kendalls_w_by_hand() -> None:
@@ -58,7 +61,7 @@ def test_agreement_leaves_out_gaps_and_says_when_nothing_is_left() -> None:
 def test_ranks_within_families_stand_beside_their_agreement() -> None:
     rows = [("diabetes", "seed", "a", 0.9), ("diabetes", "seed", "b", 0.5), ("diabetes", "deletion", "a", 0.4),
             ("diabetes", "deletion", "b", 0.6), ("heloc", "seed", "a", 0.9)]  # fmt: skip
-    families = pd.DataFrame(rows, columns=["dataset", "family", "method", "robustness"])
+    families = pd.DataFrame(rows, columns=["dataset", "family", "method", "empirical_robustness"])
     table = rank_table(families.assign(protocol="paper", seeding="paper", settings="{}"))
     first = table[table["dataset"] == "diabetes"]
     assert list(zip(first["family"], first["method"], first["rank"], strict=True)) == [
@@ -70,34 +73,34 @@ def test_ranks_within_families_stand_beside_their_agreement() -> None:
 
 
 def test_a_close_race_is_called_not_decisive(full_ledger: Any) -> None:
-    frames = load(full_ledger)
+    frames = cfe_frames.load(full_ledger)
     found = table_6_views(table_6(frames))[0].findings
     assert re.search(r"Most robust: RobX robust-first, .*; not decisive, .* RobX balanced", found[0])
     assert found[1].startswith("Closest: APΔS")
     assert found[1].endswith("a decisive lead.")
     assert any("ROAR-LIME" in sentence and "only 76 %" in sentence for sentence in found)
-    mass = mass_views(metric_table(frames), accuracy_table(frames))[0].findings
-    assert mass[0].startswith(
-        "BERT-ZS: among the methods that explain the model, Gradient SHAP has"
-    )  # not Pattern Variant, which never sees the model
+    scored = geco_frames.load(full_ledger)
+    mass = mass_views(metric_table(scored), accuracy_table(scored))[0].findings
+    best = TITLES.of("method", ["gradient_shap"])["gradient_shap"]  # not Pattern Variant, which never sees the model
+    assert mass[0].startswith(f"BERT-ZS: among the methods that explain the model, {best} has")
     assert "n=1 is too few" in mass[0]
 
 
 def test_methods_at_chance_are_named(kit: Any) -> None:
     ledger = kit.FakeLedger()
     truth = [[1, 0, 0, 0]] * 2
-    for method, values in (("saliency", (0.25, 0.2, 0.3)), ("lime", (0.8, 0.8, 0.9))):
+    for method, values in (("saliency", (0.25, 0.2, 0.3)), ("input_x_gradient", (0.8, 0.8, 0.9))):
         for seed, value in enumerate(values):
             explained = kit.ExplainCell(
                 kit.train_cell("binary_gender_all", "BERT-C", seed), method, kit.NoOptions(), None
             )
             ledger.put(explained, kit.explain_table(truth, [True, True], np.array([value, value])))
             ledger.put(kit.ScoreCell(explained), kit.score_table([(value, True, None)] * 2))
-    frames = load(ledger)
+    frames = geco_frames.load(ledger)
     (view,) = mass_views(metric_table(frames), accuracy_table(frames))
     assert view.findings == (
-        "BERT-C: among the methods that explain the model, LIME has the highest mass accuracy, 0.83 [0.80, 0.90], "
-        "a decisive lead. Not above chance: Saliency.",
+        "BERT-C: among the methods that explain the model, InputXGradient has the highest mass accuracy, "
+        "0.83 [0.80, 0.90], a decisive lead. Not above chance: Saliency.",
     )
 
 
@@ -114,7 +117,7 @@ def test_examples_show_readable_correct_sentences_once(kit: Any) -> None:
     ledger.put(explained, kit.explain_table(truth, correct, np.array([0.5, 0.5, 0.5, 0.75])))
     rows = [(0.5, right, None) for right in correct]
     ledger.put(kit.ScoreCell(explained), kit.score_table(rows))
-    found = examples(ledger, None, load(ledger).score, per_dataset=2)
+    found = examples(ledger, None, geco_frames.load(ledger).score, per_dataset=2)
     assert [example.row for example in found] == [3, 2]  # no marked word, too short: never; correct rows first
     ((model_name, right, (line,)),) = found[0].models
     assert (model_name, right, line.method, line.mass) == ("BERT-C", True, "Saliency", pytest.approx(0.75))
@@ -132,7 +135,7 @@ def test_an_attribution_of_zeros_has_no_mass_and_no_colour(kit: Any) -> None:
     zeros = pa.array([[0.0] * 8], pa.list_(pa.float32()))
     ledger.put(explained, table.set_column(table.column_names.index("attribution"), "attribution", zeros))
     ledger.put(kit.ScoreCell(explained), kit.score_table([(None, True, "zero_attribution")]))
-    (example,) = examples(ledger, None, load(ledger).score)
+    (example,) = examples(ledger, None, geco_frames.load(ledger).score)
     (line,) = example.models[0][2]
     assert line.mass is None
     assert {word.depth for word in line.words} == {0.0}
@@ -172,11 +175,19 @@ def _odd_method(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_references_are_marked_and_left_out_of_the_comparison(kit: Any) -> None:
     ledger = kit.FakeLedger()
-    kit.fill_geco(ledger, ("demo_binary_all",), ("BERT-C",), ("uniform_random", "lime", "pattern_variant"), 3, 6)
-    frames = load(ledger)
+    kit.fill_geco(
+        ledger, ("demo_binary_all",), ("BERT-C",), ("uniform_random", "input_x_gradient", "pattern_variant"), 3, 6
+    )
+    frames = geco_frames.load(ledger)
     (view,) = mass_views(metric_table(frames), accuracy_table(frames))
-    assert [row[0] for row in view.rows[:3]] == ["Uniform random (reference)", "LIME", "Pattern Variant (reference)"]
-    assert view.findings[0].startswith("BERT-C: LIME, the only method that explains the model, has mass accuracy 0.")
+    assert [row[0] for row in view.rows[:3]] == [
+        "Uniform random (reference)",
+        "InputXGradient",
+        "Pattern Variant (reference)",
+    ]
+    assert view.findings[0].startswith(
+        "BERT-C: InputXGradient, the only method that explains the model, has mass accuracy 0."
+    )
     assert any("Uniform random draws" in note and "covariance" in note for note in view.notes)
 
 

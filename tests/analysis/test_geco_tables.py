@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from analysis.geco.filters import counted_rows
+from analysis.geco.frames import load
 from analysis.geco.tables import accuracy_table, metric_by_seed, metric_table
 from analysis.geco.views import mass_views
-from analysis.load import load
 from geco_ray.errors import UserError
 
 

@@ -12,8 +12,7 @@ import pytest
 from rich.console import Console
 
 from analysis.cfe.figures import frontier
-from analysis.load import load
-from analysis.report import Tables, print_tables, write_report
+from analysis.report import print_tables, read_numbers, write_report
 from geco_ray.errors import StorageError
 
 
@@ -24,7 +23,7 @@ def shown(ledger: Any, ids: Any = None) -> str:
 
 
 def test_the_analysis_imports_neither_torch_nor_ray(assert_imports_nothing: Callable[..., str]) -> None:
-    ours = "analysis.report, analysis.page, analysis.sentences, analysis.cfe.runtimes, analysis.cfe.figures"
+    ours = "analysis.report, analysis.page, analysis.geco.words_page, analysis.cfe.runtimes, analysis.cfe.figures"
     code = f"import {ours}, analysis.geco.significance, analysis.geco.figures"
     assert_imports_nothing(code, ["torch", "ray", "transformers", "sklearn", "captum", "matplotlib.pyplot"])
 
@@ -109,12 +108,12 @@ def test_figures_leave_the_style_of_the_process_alone(kit: Any) -> None:
 
     ledger = kit.FakeLedger()
     kit.fill_cfe(ledger, ("breast_cancer",), ("kdtree",), ("seed",), (2026,), variants=2, requests=2)
-    tables = Tables(load(ledger))
+    numbers = read_numbers(ledger)[1]
     with mpl.rc_context({"font.size": 33.0, "svg.hashsalt": "mine"}):
         before = dict(mpl.rcParams)
-        odd = tables.pictures()
+        odd = numbers.pictures()
         assert dict(mpl.rcParams) == before
-    assert [picture.svg for picture in odd] == [picture.svg for picture in tables.pictures()]
+    assert [picture.svg for picture in odd] == [picture.svg for picture in numbers.pictures()]
 
 
 def test_a_ledger_on_disk_with_both_protocols(kit: Any, tmp_path: Path) -> None:

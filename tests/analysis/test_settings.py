@@ -8,9 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.render import to_markdown
-from analysis.settings import cfe_setup, geco_setup
-from analysis.views import View, with_labels
+from analysis.cfe.labels import with_labels
+from analysis.cfe.settings import settings_sentence
+from analysis.geco.labels import with_labels as with_geco_labels
+from analysis.geco.settings import settings_sentence as geco_sentence
+from analysis.views import View, to_markdown
 from geco_ray.cfe.tuning import tuned
 
 
@@ -36,7 +38,7 @@ def test_options_unlike_the_registered_defaults_are_named() -> None:
         ("minilm", "bert_c", "saliency",
          {"paradigm_options": {"epochs": 20}, "method_options": {}, "sentences": 50}),
     )  # fmt: skip
-    assert geco_setup(rows) == (
+    assert geco_sentence(with_geco_labels(rows)) == (
         "Encoders: minilm (bert_c), tokenizer 1a2b (ola_cea). Options unlike the defaults: ola_cea epochs=2; "
         "Integrated Gradients n_steps=5 or 10. Explained: a sample of 50 source sentences."
     ).replace("bert_c", "BERT-C").replace("ola_cea", "OLA-CEA")
@@ -44,21 +46,23 @@ def test_options_unlike_the_registered_defaults_are_named() -> None:
 
 def test_a_standard_run_says_so_and_an_unknown_method_shows_all_options() -> None:
     usual = {"paradigm_options": {"epochs": 20}, "method_options": {}, "sentences": None}
-    assert geco_setup(geco_rows(("minilm", "bert_c", "saliency", usual))) == (
+    assert geco_sentence(with_geco_labels(geco_rows(("minilm", "bert_c", "saliency", usual)))) == (
         "Encoder: minilm. All options have their default values."
     )
     foreign = {"method_options": {"depth": 3}}
-    assert "their_method depth=3" in geco_setup(geco_rows(("minilm", "bert_c", "their_method", foreign)))
+    assert "their_method depth=3" in geco_sentence(
+        with_geco_labels(geco_rows(("minilm", "bert_c", "their_method", foreign)))
+    )
 
 
 def test_frozen_tuning_is_a_default_and_no_label() -> None:
     values = {protocol: tuned("wachter", protocol, "breast_cancer") for protocol in ("paper", "corrected")}
     assert values["paper"]["trade_off"] != values["corrected"]["trade_off"]
     rows = cfe_rows(*(("wachter", protocol, found) for protocol, found in values.items()))
-    assert cfe_setup(rows) == "All options have their default values."
+    assert settings_sentence(with_labels(rows)) == "All options have their default values."
     assert with_labels(rows)["method_label"].tolist() == ["Wachter", "Wachter"]
     odd = cfe_rows(("wachter", "paper", values["paper"] | {"trade_off": 7.0}), ("rbr", "paper", {"samples": 9}))
-    assert cfe_setup(odd) == "Options unlike the defaults: Wachter trade_off=7.0; RBR samples=9."
+    assert settings_sentence(with_labels(odd)) == "Options unlike the defaults: Wachter trade_off=7.0; RBR samples=9."
 
 
 def test_variants_within_one_protocol_are_still_told_apart() -> None:
@@ -72,7 +76,7 @@ def test_the_line_is_part_of_the_page() -> None:
 
 def test_looking_up_defaults_imports_no_torch(assert_imports_nothing: Callable[..., str]) -> None:
     code = (
-        "from analysis.settings import _defaults; d = _defaults('counterfactual', 'wachter', 'paper', 'diabetes');"
+        "from analysis.cfe.settings import tuned_defaults; d = tuned_defaults('paper', 'diabetes', 'wachter');"
         "assert d['trade_off'] is not None"
     )
     assert_imports_nothing(code, ["torch", "ray", "sklearn"])

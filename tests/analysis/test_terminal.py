@@ -8,8 +8,7 @@ import re
 import pytest
 from rich.console import Console
 
-from analysis.terminal import print_views
-from analysis.views import View
+from analysis.views import View, print_views
 
 METHODS = ("Wachter [trade_off=1.0]", "APΔS", "RBR", "KD-tree", "RNCE", "BetaRCE [max_shells=50, samples=10]",
            "ROAR-LIME", "RobX balanced", "RobX robust-first")  # fmt: skip

@@ -6,9 +6,10 @@ import pandas as pd
 import pytest
 
 from analysis.cfe.figures import _distance_range
-from analysis.cfe.views import _family_title
+from analysis.cfe.styles import TITLES
+from analysis.cfe.views import _family_header
 from analysis.figures import legend_columns
-from analysis.styles import look, variants
+from analysis.geco.styles import METHODS, PARADIGMS
 from analysis.views import ordered
 
 
@@ -16,16 +17,16 @@ def test_numbers_in_labels_sort_as_numbers() -> None:
     options = ("n_steps=10", "n_steps=5", "n_steps=200", "rate=0.01", "rate=1e-05", "rate=0.001")
     table = pd.DataFrame({"method": "integrated_gradients", "label": [f"IG [{text}]" for text in options]})
     table.loc[len(table)] = ["saliency", "Saliency"]
-    found = ordered(table, "attribution", "method", "label")
+    found = ordered(table, METHODS, "method", "label")
     assert found == ["Saliency", "IG [n_steps=5]", "IG [n_steps=10]", "IG [n_steps=200]", "IG [rate=1e-05]",
                      "IG [rate=0.001]", "IG [rate=0.01]"]  # fmt: skip
 
 
-def test_variants_of_one_model_look_unlike_and_the_first_keeps_its_look() -> None:
+def test_variants_of_one_model_are_styled_apart_and_the_first_keeps_its_style() -> None:
     names = ("BERT-C", *["OLA-CEA"] * 5)
-    found = variants("paradigm", [(name, f"{name} {place}") for place, name in enumerate(names)])
-    assert found["BERT-C 0"] == look("paradigm", "BERT-C")
-    assert found["OLA-CEA 1"] == look("paradigm", "OLA-CEA")
+    found = PARADIGMS.variants([(name, f"{name} {place}") for place, name in enumerate(names)])
+    assert found["BERT-C 0"] == PARADIGMS.style("BERT-C")
+    assert found["OLA-CEA 1"] == PARADIGMS.style("OLA-CEA")
     assert len({(each.colour, each.marker) for each in found.values()}) == 6
     assert len({each.marker for each in list(found.values())[1:]}) == 5
 
@@ -52,6 +53,7 @@ def test_the_distance_axis_starts_at_zero_unless_that_wastes_half_of_it() -> Non
 
 def test_a_family_shows_the_grids_name_where_its_title_is_another_word() -> None:
     names = ("seed", "bounded_parameter", "training_config", "deletion")
-    assert [_family_title(name) for name in names] == [
+    titles = TITLES.of("family", names)
+    assert [_family_header(name, titles[name]) for name in names] == [
         "New seed", "Parameter perturb. (bounded_parameter)", "Training config", "Deletion",
     ]  # fmt: skip

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analysis.load import load
+from analysis.cfe.frames import load
 from geco_ray.cells import Cell
 from geco_ray.cfe.base_model import BaseModel
 from geco_ray.cfe.changes.base import Variant, variant_specs

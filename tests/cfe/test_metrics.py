@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from analysis.load import _count_survivors
+from analysis.cfe.frames import _count_survivors
 from geco_ray.cfe.distance import mean_scaled_l1, robust_scale
 from geco_ray.cfe.metrics import METRICS, Metric, count_pairs, count_requests
 
@@ -32,7 +32,7 @@ BY_HAND = {
     "end_to_end_robustness": 3 / 18,
     # Pairs with an adverse factual: request 0 models 0, 1 (survives 0); request 3 models 1, 2 (survives 2).
     "conditional_survival": 2 / 4,
-    "robustness_no_bootstrap": 1 / 4,
+    "empirical_robustness_no_bootstrap": 1 / 4,
     "certified_coverage": 2 / 6,
     "distance": 1.5,
 }
@@ -94,7 +94,7 @@ def test_the_ledgers_tables_are_counted_alike() -> None:
     mine = count_pairs(VALID, ADVERSE)
     for name in ("pairs", "survived", "eligible", "eligible_survived"):
         assert frame[name].sum() == mine[name]
-    assert frame["variants"].sum() == mine["asked"]
+    assert frame["variants"].sum() == mine["request_pairs"]
 
 
 def test_wrong_shapes_and_missing_distances_are_refused() -> None:

@@ -33,7 +33,7 @@ def families() -> pd.DataFrame:
 
 
 def smallest(families: pd.DataFrame, *methods: str) -> float:
-    return 100 * float(families.query("method in @methods")["robustness"].min())
+    return 100 * float(families.query("method in @methods")["empirical_robustness"].min())
 
 
 @pytest.mark.parametrize(("dataset", "method"), CASES)
@@ -43,10 +43,10 @@ def test_each_method_scores_as_the_reference(
     row, known, tolerance = overall.loc[(dataset, method)], REFERENCE[dataset][method], TOLERANCE.get(method, 2.0)
     assert 100 * row["coverage"] == pytest.approx(known["coverage"], abs=tolerance)
     assert 100 * row["base_validity"] == pytest.approx(known["base_validity"], abs=tolerance)
-    assert 100 * row["robustness"] == pytest.approx(known["robustness"], abs=tolerance)
+    assert 100 * row["empirical_robustness"] == pytest.approx(known["robustness"], abs=tolerance)
     assert row["distance"] == pytest.approx(known["distance"], rel=0.03)
     for family, value in known["families"].items():
-        found = 100 * families.loc[(dataset, method, family), "robustness"]
+        found = 100 * families.loc[(dataset, method, family), "empirical_robustness"]
         assert found == pytest.approx(value, abs=tolerance), family
 
 
@@ -80,14 +80,14 @@ def test_betarce_and_rnce_stay_high_in_every_family(families: pd.DataFrame) -> N
 def test_apas_holds_for_the_change_it_certifies_and_for_no_other(
     family: str, value: float, families: pd.DataFrame
 ) -> None:
-    assert 100 * families.loc[("breast_cancer", "apas", family), "robustness"] == pytest.approx(value, abs=4)
+    assert 100 * families.loc[("breast_cancer", "apas", family), "empirical_robustness"] == pytest.approx(value, abs=4)
 
 
 @pytest.mark.parametrize(
     ("dataset", "value"), [("breast_cancer", 58.5), ("diabetes", 83.5), ("wine_quality", 95.7), ("heloc", 94.7)]
 )
 def test_apas_over_all_changes(dataset: str, value: float, overall: pd.DataFrame) -> None:
-    assert 100 * overall.loc[(dataset, "apas"), "robustness"] == pytest.approx(value, abs=4)
+    assert 100 * overall.loc[(dataset, "apas"), "empirical_robustness"] == pytest.approx(value, abs=4)
 
 
 @pytest.mark.parametrize(("method", "value"), [("robx_balanced", 0.959), ("robx_robust", 1.367)])
@@ -98,7 +98,7 @@ def test_what_robx_asks_for_on_heloc(method: str, value: float, overall: pd.Data
 @pytest.mark.parametrize("dataset", ["breast_cancer", "diabetes", "wine_quality", "heloc"])
 def test_the_most_robust_is_the_farthest_and_the_closest_is_not_robust(dataset: str, overall: pd.DataFrame) -> None:
     table = overall.loc[dataset]
-    assert table["robustness"].idxmax() == table["distance"].idxmax() == "robx_robust"
+    assert table["empirical_robustness"].idxmax() == table["distance"].idxmax() == "robx_robust"
     assert table["distance"].idxmin() == "apas"
 
 
@@ -125,9 +125,9 @@ def test_the_code_of_today_still_gives_the_published_numbers(tmp_path: Path) -> 
     done = subprocess.run([sys.executable, "-m", "geco_ray.grid", *grid], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     keys = ["method", "base_seed", "family"]
-    ours = pd.read_csv(tmp_path / "report" / "cfe" / "families_by_seed.csv").set_index(keys)["robustness"]
+    ours = pd.read_csv(tmp_path / "report" / "cfe" / "families_by_seed.csv").set_index(keys)["empirical_robustness"]
     published = pd.read_csv(RESULTS / "counterfactuals_families_by_seed.csv").query("dataset == 'breast_cancer'")
-    known = published.set_index(keys)["robustness"]
+    known = published.set_index(keys)["empirical_robustness"]
     assert len(ours) == 3
     for key, value in ours.items():
         assert value == pytest.approx(known[key], abs=0.01), key

@@ -90,7 +90,8 @@ def train_bases(cells: Sequence[BaseCell], ledger: Ledger, context: WorkerContex
     dataset = _dataset(cells[0].dataset, context.data_dir, cells[0].data)
     keys = [BaseKey(cell.dataset, cell.base_seed, cell.seeding) for cell in cells]
     for cell, base in zip(cells, train(keys, Pool.of(dataset), resolve_device(context.device)), strict=True):
-        yield cell, Result(labelled(base_table(base, dataset.test), cell))
+        titles = {"dataset": dataset.card.title}
+        yield cell, Result(labelled(base_table(base, dataset.test), cell), info={"titles": titles})
 
 
 def _stored(cell: BaseCell | VariantCell, ledger: Ledger) -> Mlp:
@@ -111,8 +112,8 @@ def make_variants(
     cells: Sequence[VariantCell], ledger: Ledger, context: WorkerContext
 ) -> Iterator[tuple[Cell, Result]]:
     """Make variants of one family and base model; those that are trained are trained as one stack."""
+    from geco_ray.cfe.changes.base import FAMILIES, variant_specs
     from geco_ray.cfe.changes.base import make_variants as make
-    from geco_ray.cfe.changes.base import variant_specs
     from geco_ray.cfe.model_table import model_table
     from geco_ray.cfe.training import Pool
 
@@ -121,7 +122,8 @@ def make_variants(
     specs = variant_specs(first.family, base.key, [cell.variant for cell in cells])
     made = make(specs, base, Pool.of(dataset), resolve_device(context.device))
     for cell, variant in zip(cells, made, strict=True):
-        yield cell, Result(labelled(model_table(base, [variant], dataset.test), cell))
+        titles = {"dataset": dataset.card.title, "family": FAMILIES.get(cell.family).title}
+        yield cell, Result(labelled(model_table(base, [variant], dataset.test), cell), info={"titles": titles})
 
 
 @computation("counterfactuals")
@@ -154,6 +156,7 @@ def generate(
             "set_up_seconds": round(set_up_seconds, 6),
             "request_seconds": [round(value, 6) for value in table["seconds"].to_pylist()],
             "eligible_factuals": factuals.eligible,
+            "titles": {"dataset": dataset.card.title, "method": METHODS.get(cell.method).title},
             **_disagreements(StackedModels([base.model]), device, table),
         }
         yield cell, Result(labelled(table.drop_columns(["seconds", "batch"]), cell), info=info)
@@ -175,7 +178,9 @@ def assemble_proof_blocks(
     for cell in cells:
         records = [ledger.require(block) for block in cell.blocks]
         tables = [ledger.table(record) for record in records if record.rows]
-        info = {key: value for key, value in records[0].info.items() if key in ("set_up", "eligible_factuals")}
+        info = {
+            key: value for key, value in records[0].info.items() if key in ("set_up", "eligible_factuals", "titles")
+        }
         info["set_up_seconds"] = records[0].info["set_up_seconds"]
         info["request_seconds"] = [seconds for record in records for seconds in record.info["request_seconds"]]
         table = pa.concat_tables(tables, promote_options="permissive") if tables else ledger.table(records[0])

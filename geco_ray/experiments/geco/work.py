@@ -98,7 +98,8 @@ def train(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) ->
     paradigm = PARADIGMS.get(first.paradigm).target()
     trained = paradigm.train(setup, first.paradigm_options, [cell.seed for cell in cells])
     for cell, classifier in zip(cells, trained, strict=True):
-        yield cell, Result(classifier.history_table(), classifier.to_bytes(), {"encoder": cell.encoder_source})
+        info = {"encoder": cell.encoder_source, "titles": {"paradigm": PARADIGMS.get(cell.paradigm).title}}
+        yield cell, Result(classifier.history_table(), classifier.to_bytes(), info)
 
 
 class _ExplainedModel:
@@ -116,6 +117,8 @@ class _ExplainedModel:
 
     def answer(self, cell: ExplainCell) -> Result:
         """All attributions of one method for the cell's sentences."""
+        from geco_ray.geco.attribution.base import ATTRIBUTIONS
+
         test = self._tokens.task.test
         rows = list(range(len(test)))
         if cell.sentences is not None:
@@ -123,7 +126,8 @@ class _ExplainedModel:
 
             chosen = sample_sentences(self._tokens.task, cell.sentences, SENTENCE_SAMPLE_SEED)
             rows = [row for row in rows if test[row].sentence_idx in chosen]
-        return Result(self._explainer.explain(rows, cell.method, cell.method_options))
+        titles = {"method": ATTRIBUTIONS.get(cell.method).title}
+        return Result(self._explainer.explain(rows, cell.method, cell.method_options), info={"titles": titles})
 
 
 def _load_model(cell: ExplainCell, ledger: Ledger, context: WorkerContext) -> LoadedModel:

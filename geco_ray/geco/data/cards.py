@@ -29,6 +29,19 @@ _REWRITTEN = {
     "all": "every gendered word of every person",
     "subj": "only the words of the grammatical subject",
 }
+TITLES: Mapping[str, str] = MappingProxyType(
+    {
+        "binary_gender_all": "Binary, all persons (D_A)",
+        "binary_gender_subj": "Binary, subject only (D_S)",
+        "non_binary_gender_all": "Non-binary, all persons (D_A)",
+        "non_binary_gender_subj": "Non-binary, subject only (D_S)",
+        "demo_binary_all": "Demo: binary, all persons (D_A)",
+        "demo_binary_subj": "Demo: binary, subject only (D_S)",
+        "demo_non_binary_all": "Demo: non-binary, all persons (D_A)",
+        "demo_non_binary_subj": "Demo: non-binary, subject only (D_S)",
+    }
+)
+"""What the tasks are called in tables and figures."""
 _OWN: Mapping[str, tuple[str, str, str, str]] = MappingProxyType(
     {
         "binary_gender_all": (
@@ -60,6 +73,11 @@ _OWN: Mapping[str, tuple[str, str, str, str]] = MappingProxyType(
 """Name in the paper, intended use, defects that matter, what not to do."""
 
 
+def task_title(name: str) -> str | None:
+    """What a task is called in tables and figures; None for a folder of the user's own, which has no card."""
+    return TITLES.get(name)
+
+
 def task_card(name: str) -> dict[str, object]:
     """The card of a GECO or demo task as plain values, ready for JSON.
 
@@ -73,6 +91,7 @@ def task_card(name: str) -> dict[str, object]:
     paper, use, defects, never = _OWN[name]
     return {
         "name": name,
+        "title": TITLES[name],
         "paper": paper,
         "classes": list(LABELS if name.startswith("non_") else LABELS[:2]),
         "rewritten": _REWRITTEN[name.rpartition("_")[2]],
@@ -94,6 +113,7 @@ def _demo_card(name: str) -> dict[str, object]:
     head = demo_labelling().head
     return {
         "name": name,
+        "title": TITLES[name],
         "classes": list(LABELS if "non_binary" in name else LABELS[:2]),
         "rewritten": _REWRITTEN[name.rpartition("_")[2]],
         **{key: head[key] for key in ("language", "source", "licence")},

@@ -10,9 +10,12 @@ import numpy as np
 import pandas as pd
 
 from analysis.aggregate import lines
-from analysis.load import LedgerLike, attributions, records
-from analysis.styles import in_order, title
-from analysis.views import ordered, with_labels
+from analysis.geco.frames import EXPLAIN, attributions
+from analysis.geco.labels import with_labels
+from analysis.geco.styles import DATASETS, METHODS, PARADIGMS, TITLES
+from analysis.load import LedgerLike, records
+from analysis.styles import Titles
+from analysis.views import ordered, title_of
 
 LONGEST = 22  # words; longer sentences are hard to compare by eye
 SHORTEST = 6
@@ -39,7 +42,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Example:
-    """One test sentence as a model's explanations see it."""
+    """One test sentence as a model's explanations see it; ``dataset`` is the title of its data set."""
 
     dataset: str
     protocol: str
@@ -51,21 +54,25 @@ class Example:
     @property
     def heading(self) -> str:
         """Where the sentence is from, for people."""
-        where = f"{title('dataset', self.dataset)}, protocol {self.protocol}"
+        where = f"{self.dataset}, protocol {self.protocol}"
         return f"{where}: source sentence {self.sentence_idx}, test row {self.row}, seed {self.seed}"
 
 
 def examples(
-    ledger: LedgerLike, ids: Collection[str] | None, score: pd.DataFrame, per_dataset: int = 3
+    ledger: LedgerLike,
+    ids: Collection[str] | None,
+    score: pd.DataFrame,
+    per_dataset: int = 3,
+    titles: Titles = TITLES,
 ) -> list[Example]:
     """Up to ``per_dataset`` sentences of each dataset and protocol, chosen by rule (see :func:`choose`)."""
     found = []
-    for dataset in in_order("dataset", score["dataset"]):
+    for dataset in DATASETS.in_order(score["dataset"]):
         for protocol in sorted(set(score.loc[score["dataset"] == dataset, "protocol"])):
             part = score[(score["dataset"] == dataset) & (score["protocol"] == protocol)]
             rows = choose(ledger, ids, dataset, protocol, part, per_dataset)
             if rows:
-                found += _examples(ledger, ids, dataset, protocol, rows)
+                found += _examples(ledger, ids, dataset, protocol, rows, titles)
     return found
 
 
@@ -77,7 +84,7 @@ def choose(
     """
     here = [
         record
-        for record in records(ledger, "explain", ids)
+        for record in records(ledger, EXPLAIN, ids)
         if record.params.get("dataset") == dataset and record.params.get("protocol") == protocol
     ]
     if not here:
@@ -92,32 +99,38 @@ def choose(
 
 
 def _examples(
-    ledger: LedgerLike, ids: Collection[str] | None, dataset: str, protocol: str, rows: list[int]
+    ledger: LedgerLike,
+    ids: Collection[str] | None,
+    dataset: str,
+    protocol: str,
+    rows: list[int],
+    titles: Titles,
 ) -> list[Example]:
     def here(params: Mapping[str, Any]) -> bool:
         return params.get("dataset") == dataset and params.get("protocol") == protocol
 
-    seeds = {record.params.get("seed") for record in records(ledger, "explain", ids) if here(record.params)}
+    seeds = {record.params.get("seed") for record in records(ledger, EXPLAIN, ids) if here(record.params)}
     numbered = [seed for seed in seeds if seed is not None]
     first = min(numbered) if numbered else None
     table = attributions(ledger, ids, lambda params: here(params) and params.get("seed") in (first, None), rows)
-    labelled = with_labels(table)
+    labelled = with_labels(table, titles)
     found = []
     for row in rows:
         part = labelled[labelled["row"] == row]
         if not part.empty:
             index = int(part["sentence_idx"].iloc[0])
             seed = "–" if first is None else str(first)
-            found.append(Example(dataset, protocol, row, index, seed, tuple(_models(part))))
+            title = title_of(part, "dataset", dataset)
+            found.append(Example(title, protocol, row, index, seed, tuple(_models(part))))
     return found
 
 
 def _models(part: pd.DataFrame) -> list[tuple[str, bool, tuple[Line, ...]]]:
     found = []
-    for model in ordered(part, "paradigm", "paradigm", "model_label"):
+    for model in ordered(part, PARADIGMS, "paradigm", "model_label"):
         own = part[part["model_label"] == model]
         by_method = {row.method_label: row for row in lines(own)}
-        methods = ordered(own, "attribution", "method", "method_label")
+        methods = ordered(own, METHODS, "method", "method_label")
         shown = tuple(_line(method, by_method[method]) for method in methods)
         found.append((model, bool(own["correct"].iloc[0]), shown))
     return found

@@ -1,0 +1,72 @@
+"""GECOBench as a topic of the report: which explanation points at the words that decide."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analysis.geco import significance, tables, views
+from analysis.geco.frames import STAGES, GecoFrames, load
+from analysis.geco.styles import NAMES
+from analysis.topic import Numbers, Section, Table, Topic
+from analysis.views import View
+
+if TYPE_CHECKING:
+    from analysis.figures import Picture
+
+MASS, MASS_BY_SEED, ACCURACY = "mass_accuracy.csv", "mass_accuracy_by_seed.csv", "model_accuracy.csv"
+
+
+def _views(numbers: Numbers[GecoFrames]) -> list[View]:
+    return views.mass_views(numbers.table(MASS), numbers.table(ACCURACY), numbers.titles)
+
+
+def _figures(numbers: Numbers[GecoFrames]) -> list[Picture]:
+    from analysis.geco.figures import mass_figures
+
+    return mass_figures(numbers.table(MASS), numbers.table(MASS_BY_SEED), numbers.titles)
+
+
+def _sections(numbers: Numbers[GecoFrames], grid: str) -> list[Section]:
+    from analysis.geco.sentences import examples
+    from analysis.geco.words_page import sentences_section
+
+    shown = examples(numbers.ledger, numbers.ids, numbers.frames.score, titles=numbers.titles)
+    return [sentences_section(grid, shown)] if shown else []
+
+
+TOPIC = Topic[GecoFrames](
+    name="geco",
+    question="which explanation points at the words that decide",
+    begins_with="score",
+    stages=STAGES,
+    names=NAMES,
+    load=load,
+    tables={
+        MASS: Table(
+            "mass accuracy by dataset, model and method over seeds, with intervals, counts and chance",
+            lambda numbers: tables.metric_table(numbers.frames),
+        ),
+        MASS_BY_SEED: Table(
+            "the same for each seed",
+            lambda numbers: tables.metric_by_seed(numbers.frames.score, numbers.frames.truth_share),
+        ),
+        "mass_accuracy_paper_rows.csv": Table(
+            "mass accuracy over sentences that all models got right, as the paper counts",
+            lambda numbers: tables.metric_table(numbers.frames, rule="all_models_sentence"),
+        ),
+        "ranking_measures.csv": Table(
+            "ROC-AUC, average precision, PR-AUC, precision at specificity and top-k precision likewise",
+            lambda numbers: tables.ranking_table(numbers.frames),
+        ),
+        "signed_rank_tests.csv": Table(
+            "Wilcoxon's test of mass accuracy against chance and against the zero-shot model",
+            lambda numbers: significance.signed_rank_table(numbers.frames),
+        ),
+        ACCURACY: Table(
+            "accuracy of the classifiers over seeds", lambda numbers: tables.accuracy_table(numbers.frames)
+        ),
+    },
+    views=_views,
+    figures=_figures,
+    sections=_sections,
+)

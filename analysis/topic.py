@@ -1,0 +1,152 @@
+"""A topic: how the finished cells of one benchmark are read. The report goes through the topics and names none."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import pandas as pd
+
+from analysis.load import LedgerLike, RecordLike, StageColumns, records
+from analysis.styles import Names, Titles
+from analysis.views import View
+from geco_ray.errors import UserError
+from geco_ray.plan.benchmark import benchmarks
+
+if TYPE_CHECKING:
+    from analysis.figures import Picture
+
+F = TypeVar("F")
+
+
+@dataclass(frozen=True)
+class Table(Generic[F]):
+    """A table of numbers, written as a CSV file: what is in it, and how it is computed; without rows it has no file."""
+
+    contents: str
+    compute: Callable[[Numbers[F]], pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A further section of the report's page, and what belongs to it.
+
+    Attributes:
+        anchor: where links lead. label: in the page's navigation. heading: above the section.
+        html: the section itself, ready for the page.
+        files: further files of the report, name to content; ``contents`` says what each of them is.
+    """
+
+    anchor: str
+    label: str
+    heading: str
+    html: str
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    contents: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Topic(Generic[F]):
+    """How one benchmark is read.
+
+    Attributes:
+        name: the benchmark.
+        question: what it asks, in the middle of a sentence.
+        begins_with: the kind of cell with which there is a result to show.
+        stages: what is read of each stage, in the order of the stages.
+        names: the kinds of names that its tables show.
+        load: the frames of the finished cells of a ledger, of all or of the given ids.
+        tables: CSV file name to table. Views and figures are made of the same tables.
+        views: the tables as people read them.
+        figures: all figures that there are numbers for.
+        sections: further sections of the page; the second argument is the name of the grid.
+    """
+
+    name: str
+    question: str
+    begins_with: str
+    stages: tuple[StageColumns, ...]
+    names: tuple[Names, ...]
+    load: Callable[[LedgerLike, Collection[str] | None], F]
+    tables: Mapping[str, Table[F]]
+    views: Callable[[Numbers[F]], list[View]]
+    figures: Callable[[Numbers[F]], list[Picture]] = lambda numbers: []
+    sections: Callable[[Numbers[F], str], list[Section]] = lambda numbers, grid: []
+
+
+class Numbers(Generic[F]):
+    """The numbers of one topic in a report: frames, titles, and tables that are computed when first asked for."""
+
+    def __init__(
+        self, topic: Topic[F], ledger: LedgerLike, ids: Collection[str] | None = None, data_dir: Path | None = None
+    ) -> None:
+        self.topic, self.ledger, self.ids = topic, ledger, ids
+        self.frames = topic.load(ledger, ids)
+        self._records = {stage.name: records(ledger, stage, ids) for stage in topic.stages}
+        self.titles = Titles(topic.names, _recorded_titles(topic.names, self._records.values()), data_dir)
+        self._tables: dict[str, pd.DataFrame] = {}
+
+    def table(self, file: str) -> pd.DataFrame:
+        """The table of that CSV file."""
+        if file not in self._tables:
+            self._tables[file] = self.topic.tables[file].compute(self)
+        return self._tables[file]
+
+    def files(self) -> dict[str, pd.DataFrame]:
+        """CSV file name to table, of the tables that have rows."""
+        return {file: table for file in self.topic.tables if not (table := self.table(file)).empty}
+
+    def views(self) -> list[View]:
+        """The tables as people read them."""
+        return self.topic.views(self)
+
+    def pictures(self) -> list[Picture]:
+        """All figures that there are numbers for."""
+        return self.topic.figures(self)
+
+    def counts(self) -> list[tuple[str, int]]:
+        """Finished cells by stage, stages without any left out."""
+        return [(stage, len(finished)) for stage, finished in self._records.items() if finished]
+
+    def infos(self) -> Iterator[Mapping[str, Any]]:
+        """What the record of each finished cell says of how it was computed."""
+        return (getattr(record, "info", {}) for finished in self._records.values() for record in finished)
+
+
+def _recorded_titles(names: Sequence[Names], stages: Iterable[Sequence[RecordLike]]) -> dict[tuple[str, str], str]:
+    """(kind, name) to the title that the computing machine knew, from the records; of several, the last record's."""
+    titles: dict[tuple[str, str], str] = {}
+    kinds = [own.kind for own in names]
+    for finished in stages:
+        for record in finished:
+            for kind, title in getattr(record, "info", {}).get("titles", {}).items():
+                if kind in kinds and title:
+                    titles[kind, str(record.params.get(kind))] = str(title)
+    return titles
+
+
+def topics() -> list[Topic[Any]]:
+    """The topics of all benchmarks, in the order in which they are shown.
+
+    Raises:
+        UserError: a topic cannot be imported.
+    """
+    return list(map(_topic, _readings()))
+
+
+def _readings() -> Sequence[str]:
+    return [benchmark.reading for benchmark in benchmarks()]
+
+
+def _topic(reading: str) -> Topic[Any]:
+    module, _, name = reading.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UserError(f"the reading side of a benchmark cannot be imported: {error}", where=reading) from error
+    if not isinstance(found, Topic):
+        raise UserError("the reading side of a benchmark is no topic", where=reading, found=type(found).__name__)
+    return found
