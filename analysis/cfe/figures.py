@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from analysis.aggregate import highest, lines
+from analysis.cfe.untested import why_nothing_was_tested
 from analysis.figures import FAINT, GREY, Picture, empty, grid_of_panels, heading, legend_columns, render
 from analysis.styles import Look, in_order, title, variants
 from analysis.views import amount, counted, ordered, with_labels
@@ -27,7 +28,7 @@ def trade_off_figures(table: pd.DataFrame) -> list[Picture]:
         if (part["robustness"].notna() & part["distance"].notna()).any():
             pictures.append(render(name, _trade_off_alt(part), lambda part=part: _trade_off(part)))  # type: ignore[misc]
         else:
-            pictures.append(empty(name, "No counterfactual has been tested on a changed model yet."))
+            pictures.append(empty(name, " ".join(why_nothing_was_tested(part))))
     return pictures
 
 
