@@ -78,6 +78,12 @@ class ResourceError(GecoRayError):
     exit_code = 3
 
 
+class RayDiedError(GecoRayError):
+    """Ray itself ended while a run was going on: its raylet, its control service, or a cluster's head. Exit code 6."""
+
+    exit_code = 6
+
+
 class LeaseError(GecoRayError):
     """Another driver works on this run folder. Exit code 4."""
 

@@ -1,4 +1,4 @@
-"""A third benchmark from a package of its own: planned, run in this process and on Ray, shown, by no existing file."""
+"""A third benchmark from a package of its own: planned, run in this process and on Ray, and reported."""
 
 from __future__ import annotations
 
@@ -79,6 +79,24 @@ declare(Benchmark(
     datasets="random_walks:names", reading="random_walks_topic:TOPIC",
 ))
 """
+TOPIC = """\
+from analysis.load import StageColumns, stage_frame
+from analysis.topic import Table, Topic
+from analysis.views import View, number
+
+MEAN = StageColumns("mean", axes=("dataset",), columns=("first",))
+
+def views(numbers):
+    rows = tuple((row.dataset, number(row.first, 3)) for row in numbers.table("walks.csv").itertuples())
+    return [View("walks", "How far walks get", ("data set", "mean"), rows)] if rows else []
+
+TOPIC = Topic(
+    name="walks", question="how far walks get", begins_with="mean", stages=(MEAN,), names=(),
+    load=lambda ledger, ids: stage_frame(ledger, MEAN, ids),
+    tables={"walks.csv": Table("means", lambda numbers: numbers.frames[["dataset", "first"]].sort_values("dataset"))},
+    views=views,
+)
+"""
 GRID = "walks:\n  datasets: [line, plane]\n  seeds: 3\n"
 
 
@@ -86,6 +104,7 @@ GRID = "walks:\n  datasets: [line, plane]\n  seeds: 3\n"
 def site(tmp_path: Path) -> Path:
     """A folder on the import path with the package, its metadata as pip writes them, and a grid."""
     (tmp_path / "random_walks.py").write_text(BENCHMARK)
+    (tmp_path / "random_walks_topic.py").write_text(TOPIC)
     info = tmp_path / "random_walks-0.1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: random-walks\nVersion: 0.1\n")
@@ -146,3 +165,14 @@ def test_inline_and_on_ray_it_ends_in_the_same_bytes_and_status_says_so(site: Pa
     assert tables(site / "inline") == tables(site / "ray")
     status = told(site, "status", "walks.yaml", "--root", "ray")
     assert (status["cells"], status["left"], status["failures"]) == (14, 0, {})
+
+
+def test_its_report_shows_its_table_on_the_page_in_the_terminal_and_as_a_file(site: Path) -> None:
+    pytest.importorskip("analysis.topic")
+    folder = site / told(site, "run", "walks.yaml", "--executor", "inline")["report"]
+    lines = (folder / "walks.csv").read_text().splitlines()
+    assert [line.partition(",")[0] for line in lines] == ["dataset", "line", "plane"]
+    assert "How far walks get" in (folder / "index.html").read_text()
+    printed = command(site, "report", "walks.yaml")
+    assert printed.returncode == 0, printed.stderr
+    assert "How far walks get" in printed.stdout

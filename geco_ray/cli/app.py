@@ -1,7 +1,8 @@
 """The command ``geco-ray``: run, plan, status, report, check, ls, data, doctor.
 
 Exit codes: 0 every cell of the grid is done; 1 some failed or are left; 2 bad input; 3 resources that are not
-available; 4 the run folder is in use; 5 storage; 130 Ctrl-C; 143 SIGTERM.
+available; 4 the run folder is in use; 5 storage; 6 Ray itself died; 129 SIGHUP; 130 Ctrl-C;
+143 SIGTERM.
 """
 
 from __future__ import annotations

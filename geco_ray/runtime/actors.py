@@ -12,6 +12,7 @@ from geco_ray.experiments.worker import ModelActor, Outcome
 from geco_ray.ledger import Ledger
 
 Report = Callable[[Outcome], None]
+_CPU_SHARE = 0.001
 _ATTEMPTS = 2  # a cell that ends its actor's process twice is taken for the cause and recorded as failed
 
 
@@ -41,52 +42,83 @@ class _Queue:
 def run_on_actors(cells: Sequence[Cell], context: WorkerContext, count: int, gpus: float, report: Report) -> None:
     """Answer every cell on ``count`` actors and report each outcome as it comes.
 
-    An actor has no logical CPU (so that it can't starve a small machine) and ``gpus`` of a GPU. One that dies is
-    replaced; its cell is tried once more, then recorded as failed. All are gone when this returns.
+    One that dies is replaced; its cell is tried once more, then recorded as failed. All are gone when this returns.
     """
-    import ray
-
-    stage = served_stage(cells[0].stage)
-    queue = _Queue(cells, stage.key)
-    make = ray.remote(num_cpus=0, num_gpus=gpus, max_restarts=0)(ModelActor)
-    actors: dict[int, Any] = {}
-    loaded: dict[int, str] = {}
-    running: dict[Any, tuple[int, Cell]] = {}
-    deaths: dict[str, int] = defaultdict(int)
-    ledger = Ledger(context.root)
-
-    def give_work(number: int) -> None:
-        elsewhere = {key for actor, key in loaded.items() if actor != number}
-        cell = queue.take(loaded.get(number), elsewhere)
-        if cell is None:
-            return
-        if number not in actors:
-            actors[number] = make.remote(context)
-        loaded[number] = stage.key(cell)
-        running[actors[number].answer.remote(cell)] = (number, cell)
-
+    crew = _Crew(cells, context, gpus, report)
     try:
         for number in range(min(count, len(cells))):
-            give_work(number)
-        while running:
-            (ready,), _ = ray.wait(list(running), num_returns=1)
-            number, cell = running.pop(ready)
-            try:
-                report(ray.get(ready))
-            except ray.exceptions.RayActorError as error:
-                actors.pop(number), loaded.pop(number)
-                deaths[cell.id] += 1
-                if ledger.get(cell) is not None:  # it died between the commit and the answer
-                    report(Outcome(cell.id, cell.title, 0.0))
-                elif deaths[cell.id] < _ATTEMPTS:
-                    queue.put_back(cell)
-                else:
-                    lost = RuntimeError(f"its worker died {_ATTEMPTS} times ({type(error).__name__})")
-                    ledger.fail(cell, lost)
-                    report(Outcome(cell.id, cell.title, 0.0, str(lost)))
-            except ray.exceptions.RayTaskError as error:
-                raise error.cause if isinstance(error.cause, Exception) else error from None
-            give_work(number)
+            crew.give_work(number)
+        while crew.running:
+            crew.take_answer()
     finally:
-        for actor in actors.values():
+        crew.dismiss()
+
+
+class _Crew:
+    """The actors of one wave: who has loaded what, who works on which cell, and which cells ended their actor.
+
+    An actor has next to no logical CPU, so that it can't starve a small machine; but not none, or Ray might put it on a
+    cluster's head, which has no CPU for work on purpose. It has ``gpus`` of a GPU.
+    """
+
+    def __init__(self, cells: Sequence[Cell], context: WorkerContext, gpus: float, report: Report) -> None:
+        import ray
+
+        self._stage = served_stage(cells[0].stage)
+        self._queue = _Queue(cells, self._stage.key)
+        self._make = ray.remote(num_cpus=_CPU_SHARE, num_gpus=gpus, max_restarts=0)(ModelActor)
+        self._context, self._report, self._ledger = context, report, Ledger(context.root)
+        self._actors: dict[int, Any] = {}
+        self._loaded: dict[int, str] = {}
+        self._deaths: dict[str, int] = defaultdict(int)
+        self.running: dict[Any, tuple[int, Cell]] = {}
+
+    def give_work(self, number: int) -> None:
+        """Hand actor ``number`` its next cell, if there is one; it is made when it is first needed."""
+        elsewhere = {key for actor, key in self._loaded.items() if actor != number}
+        cell = self._queue.take(self._loaded.get(number), elsewhere)
+        if cell is None:
+            return
+        if number not in self._actors:
+            self._actors[number] = self._make.remote(self._context)
+        self._loaded[number] = self._stage.key(cell)
+        self.running[self._actors[number].answer.remote(cell)] = (number, cell)
+
+    def take_answer(self) -> None:
+        """Wait for the next answer, report it, and give its actor the next cell."""
+        import ray
+
+        (ready,), _ = ray.wait(list(self.running), num_returns=1)
+        number, cell = self.running.pop(ready)
+        try:
+            self._report(ray.get(ready))
+        except ray.exceptions.RayActorError as error:
+            del self._actors[number], self._loaded[number]
+            self._after_death(cell, error)
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause if isinstance(error.cause, Exception) else error from None
+        self.give_work(number)
+
+    def _after_death(self, cell: Cell, error: Exception) -> None:
+        if self._ledger.get(cell) is not None:  # it died between the commit and the answer
+            self._report(Outcome(cell.id, cell.title, 0.0))
+            return
+        self._deaths[cell.id] += not _node_was_lost(error)
+        if self._deaths[cell.id] < _ATTEMPTS:
+            self._queue.put_back(cell)
+            return
+        lost = RuntimeError(f"its worker died {_ATTEMPTS} times ({type(error).__name__})")
+        self._ledger.fail(cell, lost)
+        self._report(Outcome(cell.id, cell.title, 0.0, str(lost)))
+
+    def dismiss(self) -> None:
+        """End all actors."""
+        import ray
+
+        for actor in self._actors.values():
             ray.kill(actor)
+
+
+def _node_was_lost(error: Exception) -> bool:
+    """Whether an actor died with its node, which is no fault of the cell that it held (spot machines come and go)."""
+    return bool(getattr(error, "preempted", False)) or "node has died" in str(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -70,9 +70,15 @@ class RayExecutor:
     """Trials and actors on Ray, which starts with the first stage that needs it and ends with the run."""
 
     def __init__(
-        self, settings: RunSettings, context: WorkerContext, stack: contextlib.ExitStack, console: Console
+        self,
+        settings: RunSettings,
+        context: WorkerContext,
+        stack: contextlib.ExitStack,
+        console: Console,
+        on_death: Callable[[str], None],
     ) -> None:
         self._settings, self._context, self._stack, self._console = settings, context, stack, console
+        self._on_death = on_death
         self._started = False
 
     def run(self, wave: Wave, progress: RunProgress) -> None:
@@ -82,7 +88,7 @@ class RayExecutor:
         if not self._started:
             from geco_ray.runtime.session import ray_session
 
-            self._stack.enter_context(ray_session(self._settings))
+            self._stack.enter_context(ray_session(self._settings, self._on_death))
             self._started = True
             self._warn_of_a_folder_that_others_may_not_see()
         if wave.stage.runs_as == "trials":

@@ -63,6 +63,12 @@ def lease_holder(storage: Storage) -> tuple[str, int] | None:
     return None if gone else holder
 
 
+def give_back(storage: Storage) -> None:
+    """Remove the lease of this process, which is about to end without leaving the block of :func:`lease`."""
+    if isinstance(storage, LocalStorage) and lease_holder(storage) == (socket.gethostname(), os.getpid()):
+        (storage.folder / "lease.json").unlink(missing_ok=True)
+
+
 def refuse_if_held(storage: Storage) -> None:
     """Refuse a run folder on which another driver works, before anything heavy is loaded. Takes and writes nothing.
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
 from rich.console import Console
+from rich.markup import escape
 
 from geco_ray.cells import Cell
-from geco_ray.errors import GecoRayError
+from geco_ray.errors import GecoRayError, RayDiedError
 from geco_ray.experiments.base import WorkerContext
 from geco_ray.ledger import Ledger
 from geco_ray.plan.benchmark import Stage, benchmarks, load_named, stage_owners, stages
@@ -19,12 +21,12 @@ from geco_ray.plan.config import RunSettings
 from geco_ray.plan.expand import packs
 from geco_ray.plan.remaining import Plan, make_plan
 from geco_ray.runtime.executors import Executor, InlineExecutor, RayExecutor, Wave, check_device
-from geco_ray.runtime.lease import lease
+from geco_ray.runtime.lease import give_back, lease, refuse_if_held
 from geco_ray.runtime.progress import RunProgress
 
 
 class Interrupted(GecoRayError):
-    """The run was asked to stop, by Ctrl-C (exit code 130) or SIGTERM (143)."""
+    """The run was asked to stop, by Ctrl-C (exit code 130), SIGTERM (143) or SIGHUP (129)."""
 
     def __init__(self, number: int, left: int) -> None:
         super().__init__(
@@ -32,6 +34,9 @@ class Interrupted(GecoRayError):
             "command again does what is left."
         )
         self.exit_code = 128 + number
+
+
+_STOPS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 
 
 class _Stop(KeyboardInterrupt):
@@ -50,9 +55,16 @@ def _waves(cells: Sequence[Cell]) -> Iterator[tuple[Stage, list[Cell]]]:
             yield stage, [cell for cell in mine if kind == cell.KIND]
 
 
+def _ignored_hang_up(number: signal.Signals) -> bool:
+    return number.name == "SIGHUP" and signal.getsignal(number) is signal.SIG_IGN
+
+
 @contextlib.contextmanager
 def _stop_on_signals() -> Iterator[None]:
-    """Let SIGINT and SIGTERM raise :class:`_Stop` in the block; a thread other than the main one gets no signals."""
+    """Let SIGINT, SIGTERM and SIGHUP raise :class:`_Stop` in the block; only the main thread gets signals.
+
+    A SIGHUP that is ignored when we come, as under ``nohup``, stays ignored.
+    """
 
     received: list[int] = []
 
@@ -63,7 +75,8 @@ def _stop_on_signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [number for number in _STOPS if not _ignored_hang_up(number)]
+    before = {number: signal.signal(number, stop) for number in numbers}
     try:
         yield
     except BaseException:  # Ray's compiled parts may turn ours into another
@@ -98,9 +111,10 @@ def run_plan(plan: Plan, cells: list[Cell], settings: RunSettings, console: Cons
     """
     left = {cell.id for stage in plan.stages for cell in stage.left}
     waiting = [cell for cell in cells if cell.id in left]
+    ledger = Ledger(settings.root)
+    refuse_if_held(ledger.storage)
     check_device(settings)
     check_inputs(waiting, settings)
-    ledger = Ledger(settings.root)
     # One thread everywhere: sums in another order would give other bytes inline than on Ray, or on another machine.
     context = WorkerContext(ledger.root, settings.data_dir, settings.device, threads=1)
     try:
@@ -126,7 +140,7 @@ def _run_waves(
         if settings.executor == "inline":
             executor = InlineExecutor(context)
         else:
-            executor = RayExecutor(settings, context, stack, console)
+            executor = RayExecutor(settings, context, stack, console, _end_with_ray(cells, settings, ledger, console))
         finished = 0
         for stage, wave in _waves(cells):
             ready = _ready([cell for cell in wave if cell.id in left], ledger)
@@ -137,6 +151,22 @@ def _run_waves(
                 executor.run(Wave(stage, ready, touched), progress)
                 finished += len(ready)
                 progress.set_finished(finished)
+
+
+def _end_with_ray(cells: list[Cell], settings: RunSettings, ledger: Ledger, console: Console) -> Callable[[str], None]:
+    """What is done when Ray itself dies: it is said, the lease is given back, and the process ends."""
+
+    def end(reason: str) -> None:
+        left = make_plan(cells, ledger, settings.pack).left
+        give_back(ledger.storage)
+        error = RayDiedError(
+            f"Ray itself has ended ({reason}), {left} cells are left. Finished cells are kept; the same command again "
+            "does what is left."
+        )
+        console.print(f"[red]error:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
+        os._exit(error.exit_code)  # the main thread waits in Ray's compiled parts and can't be reached
+
+    return end
 
 
 def _ready(wave: Sequence[Cell], ledger: Ledger) -> list[Cell]:

@@ -17,7 +17,7 @@ from geco_ray.experiments.base import WorkerContext
 from geco_ray.experiments.worker import Outcome, run_pack
 from geco_ray.ledger import Ledger
 from geco_ray.plan.benchmark import owner_of
-from geco_ray.runtime.session import remove_folder, temporary_folder
+from geco_ray.runtime.session_folder import remove_folder, temporary_folder
 
 Report = Callable[[Outcome], None]
 _RETRIES_OF_A_DEAD_WORKER = 2

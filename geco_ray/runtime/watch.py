@@ -13,6 +13,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from geco_ray.runtime.session_folder import remove_folders
+
 _LOCAL_SECONDS = 0.5  # between two looks at the processes of a Ray of our own
 _REMOTE_SECONDS = 2.0  # between two connections to the head of a cluster
 _REMOTE_PATIENCE = 10.0  # how long the head may not answer
@@ -21,6 +23,8 @@ _REMOTE_PATIENCE = 10.0  # how long the head may not answer
 @contextlib.contextmanager
 def watch_ray(local: bool, on_death: Callable[[str], None] | None) -> Iterator[None]:
     """While the block runs, call ``on_death`` with a sentence, from another thread, once Ray itself is gone.
+
+    The temporary folders of this process, and the processes of a local Ray, are removed first.
 
     Args:
         local: whether Ray was started by this process; else its head is asked over the network.
@@ -36,6 +40,7 @@ def watch_ray(local: bool, on_death: Callable[[str], None] | None) -> Iterator[N
     def watch() -> None:
         while not ended.wait(wait):
             if (what := look()) and not ended.is_set():
+                remove_folders()
                 on_death(what)
                 return
 

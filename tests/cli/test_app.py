@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -101,6 +102,19 @@ def test_every_verb_with_a_table_prints_json_and_nothing_else(tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir()] == ["tiny.yaml"]
 
 
+def test_ls_grids_says_what_each_grid_is_for_and_which_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "grids").mkdir()
+    (tmp_path / "grids" / "mine.yaml").write_text("description: My own\n")
+    (tmp_path / "grids" / "broken.yaml").write_text("a: [\n")
+    printed = command("ls", "grids", cwd=tmp_path)
+    assert printed.returncode == 0, printed.stderr
+    assert re.search(r"^ demo +│ Both benchmarks in minutes, offline", printed.stdout, re.M)
+    assert re.search(r"^ mine +│ My own", printed.stdout, re.M)
+    listed = json.loads(command("ls", "grids", "--json", cwd=tmp_path).stdout)
+    assert listed["grids"] == sorted(listed["descriptions"])
+    assert "broken.yaml:2: not valid YAML" in listed["descriptions"]["broken"]
+
+
 # --- bad input: one sentence, exit code 2, nothing written ---
 
 
@@ -154,6 +168,7 @@ def test_bad_input_is_one_sentence_with_code_2_and_writes_nothing(words: list[st
         (["run", "nosuch"], "unknown grid 'nosuch'"),
         (["./nosuch.yaml"], "there is no grid file './nosuch.yaml'"),
         (["status"], "`geco-ray status --help`"),
+        (["ls", "method"], "unknown kind of names 'method'. Did you mean 'methods'?"),
         (["data", "card"], "`geco-ray data card --help`"),
         (["check", "--root", "typo"], "there is no run folder"),
         (["check", "--repair", "--root", "typo"], "there is no run folder"),

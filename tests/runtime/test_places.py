@@ -13,7 +13,7 @@ from geco_ray.experiments.base import WorkerContext, require_unchanged
 from geco_ray.plan.benchmark import Stage, stages
 from geco_ray.plan.config import RunSettings
 from geco_ray.runtime.executors import check_device, context_for
-from geco_ray.runtime.session import remove_folder, temporary_folder
+from geco_ray.runtime.session_folder import remove_folder, temporary_folder
 
 
 def test_auto_keeps_small_networks_on_cpus_and_a_stated_device_is_kept() -> None:

@@ -227,6 +227,47 @@ def stopped(site: Site, number: signal.Signals) -> None:
     assert max(site.computed().values()) == 1
 
 
+@pytest.mark.parametrize("name", ["raylet", "gcs_server"])
+def test_the_death_of_ray_itself_is_said_and_the_same_command_goes_on(site: Site, name: str) -> None:
+    site.act(SLOWLY)
+    process = site.start("only=cfe")
+    wait_for_cells(site, 7)
+    (part,) = [pid for pid, command in site.processes().items() if Path(command.split()[0]).name == name]
+    os.kill(part, signal.SIGKILL)
+    _, err = process.communicate(timeout=20)
+
+    assert process.returncode == 6
+    assert f"Ray itself has ended ({name} ended with code -9)" in err
+    assert "the same command again" in err
+    assert "Traceback" not in err
+    assert not site.wait_until_gone(20)
+    assert not list(site.temporary.iterdir())
+    assert not (site.folder / "runs" / "lease.json").exists()
+    done = {path: changed for path, changed in site.times().items() if path.endswith(".json") and "/cells/" in path}
+
+    site.act({})
+    assert site.run("--executor", "inline")[0] == 0
+    assert all(site.times()[path] == changed for path, changed in done.items())
+
+
+def test_a_closed_terminal_ends_a_run_like_sigterm_and_nohup_goes_on(site: Site) -> None:
+    site.act({"models": "sleep 0.3"})
+    process = site.start("only=cfe", "--executor", "inline")
+    wait_for_cells(site, 2)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(30) == 129
+    assert not (site.folder / "runs" / "lease.json").exists()
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = site.start("only=cfe", "--executor", "inline")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    wait_for_cells(site, 5)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(60) == 0
+
+
 def status_from_elsewhere(site: Site) -> int:
     """Cells done as ``status`` tells it in another folder, while the run goes on."""
     words = ["status", str(site.folder / "grid.yaml"), "only=cfe", "--root", str(site.folder / "runs"), "--json"]
@@ -263,7 +304,7 @@ def test_a_killed_driver_costs_no_finished_cell_and_the_bytes_are_those_of_a_cal
 
 
 def temporary_folder_of_another_run(site: Site) -> Path:
-    script = "from geco_ray.runtime.session import temporary_folder; print(temporary_folder())"
+    script = "from geco_ray.runtime.session_folder import temporary_folder; print(temporary_folder())"
     env = os.environ | {"TMPDIR": str(site.temporary)}
     return Path(subprocess.run([sys.executable, "-c", script], env=env, text=True, capture_output=True).stdout.strip())
 
