@@ -167,3 +167,9 @@ def test_a_large_value_that_does_not_overflow_is_kept() -> None:
     data = prepared([1e30, *(float(i % 13) for i in range(79))])
     parts = np.concatenate([part.x for part in (data.train, data.update, data.val, data.test)])
     assert np.isfinite(parts.astype(np.float32)).all()
+
+
+def test_values_too_close_to_be_scaled_are_refused() -> None:
+    with pytest.raises(UserError, match="column 'debt' is constant once it is scaled"):
+        prepared([1e-200 * (i % 13) for i in range(80)])
+    assert prepared([1e-3 * (i % 13) for i in range(80)]).scale[1] > 0
