@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from analysis.aggregate import highest, lines
 from analysis.figures import BAND, FAINT, GREY, INK, Picture, empty, grid_of_panels, heading, legend_columns, render
 from analysis.findings import REFERENCES, reference_labels
+from analysis.geco.unvalued import why_no_value
 from analysis.styles import Look, in_order, title, variants
 from analysis.views import amount, counted, ordered, with_labels
 
@@ -27,7 +28,7 @@ def mass_figures(mass: pd.DataFrame, per_seed: pd.DataFrame) -> list[Picture]:
             seeds = per_seed[per_seed["protocol"] == protocol]
             pictures.append(render(name, _alt(part), lambda part=part, seeds=seeds: _draw(part, seeds)))  # type: ignore[misc]
         else:
-            pictures.append(empty(name, "No explanation has a mass accuracy yet."))
+            pictures.append(empty(name, f"No mass accuracy: {why_no_value(part)}."))
     return pictures
 
 

@@ -11,9 +11,12 @@ from analysis.cfe.figures import trade_off_figures
 from analysis.cfe.tables import table_6
 from analysis.cfe.untested import NO_REQUEST, NOT_YET
 from analysis.cfe.views import table_6_views
+from analysis.geco.tables import accuracy_table, metric_table
+from analysis.geco.views import mass_views
 from analysis.load import load
 
 from .test_cfe_tables import put
+from .test_geco_tables import put as put_scores
 
 
 def findings(ledger: Any) -> tuple[str, ...]:
@@ -64,3 +67,25 @@ def test_the_reason_is_the_most_frequent_one(kit: Any) -> None:
     found = main_reasons(rows, table, ["method"])
     assert found.isna().tolist() == [True, False]
     assert found[1] == "near"
+
+
+@pytest.mark.parametrize(
+    ("method", "rows", "said"),
+    [
+        ("saliency", [(0.2, False, None)] * 3, "none of 3 explained sentences counts as correctly classified"),
+        (
+            "saliency",
+            [(None, True, "zero_attribution")] * 2,
+            "none of the 2 sentences that count has a value for any method",
+        ),
+        ("saliency", [(None, True, "zero_attribution")] * 2, "zero_attribution: 2"),
+        ("uniform_random", [(0.2, True, None)], "only references were asked for"),
+    ],
+)
+def test_a_model_without_a_mass_accuracy_says_why(kit: Any, method: str, rows: Any, said: str) -> None:
+    ledger = kit.FakeLedger()
+    put_scores(kit, ledger, 0, rows, method=method)
+    frames = load(ledger)
+    sentence = mass_views(metric_table(frames), accuracy_table(frames))[0].findings[0]
+    assert said in sentence
+    assert "yet" not in sentence
