@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from geco_ray.cfe.data.cards import Card
 from geco_ray.cfe.data.datasets import Dataset, prepare
@@ -143,6 +144,12 @@ def test_what_the_card_calls_missing_is_refused_where_it_stays(tmp_path: Path) -
     assert kept.row_ids.tolist() == [0, 3]
     with pytest.raises(UserError, match=r"lacks column 'dept'.*'debt'"):
         table(tmp_path, rows, favourable=["yes"], missing={"dept": [-9]})
+
+
+@pytest.mark.parametrize("missing", ["NA", -9, ["NA"], {"debt": -9}, {"debt": ["x"]}])
+def test_missing_is_a_list_of_numbers_or_one_for_each_column(missing: object) -> None:
+    with pytest.raises(ValidationError, match="write a list of numbers, or one for each column"):
+        Card.model_validate({"name": "x", "target": "y", "favourable": ["1"], "missing": missing})
 
 
 def prepared(debts: list[float]) -> Dataset:
