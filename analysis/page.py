@@ -31,8 +31,8 @@ def index_page(
         warning: what a reader has to know of how the cells were computed.
     """
     values = {
-        "name": name, "lead": lead, "counts": counts, "pictures": pictures, "sections": sections, "nothing": nothing, "warning": warning,
-        "parts": [(views, notes_of(views)) for views in parts], "downloads": downloads,
+        "name": name, "lead": lead, "counts": counts, "pictures": pictures, "sections": sections, "nothing": nothing,
+        "parts": [(views, notes_of(views)) for views in parts], "downloads": downloads, "warning": warning,
     }  # fmt: skip
     return fill("index.html", values).encode()
 
