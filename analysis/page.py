@@ -19,7 +19,7 @@ from geco_ray.table import bare_html, visible
 def index_page(
     name: str, lead: str, counts: Sequence[tuple[str, int]], pictures: Sequence[Picture],
     parts: Sequence[Sequence[View]], sections: Sequence[Section], downloads: Sequence[tuple[str, str]],
-    nothing: str,
+    nothing: str, warning: str | None = None,
 ) -> bytes:  # fmt: skip
     """The report's front page: figures, tables with their findings, further sections, the list of files.
 
@@ -28,10 +28,11 @@ def index_page(
         pictures: the figures. parts: the tables, each benchmark's together. sections: what follows them.
         downloads: file names and what they hold.
         nothing: what stands in the place of all this where there is no table.
+        warning: what a reader has to know of how the cells were computed.
     """
     values = {
         "name": name, "lead": lead, "counts": counts, "pictures": pictures, "sections": sections, "nothing": nothing,
-        "parts": [(views, notes_of(views)) for views in parts], "downloads": downloads,
+        "parts": [(views, notes_of(views)) for views in parts], "downloads": downloads, "warning": warning,
     }  # fmt: skip
     return fill("index.html", values).encode()
 

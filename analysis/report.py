@@ -14,6 +14,7 @@ from analysis.load import LedgerLike
 from analysis.publish import publish
 from analysis.topic import Numbers, Section, topics
 from analysis.views import markdown_page, notes_of, print_views
+from geco_ray.arithmetic import kernel_warning
 
 
 def read_numbers(
@@ -81,7 +82,8 @@ def write_report(
     downloads = [(file, contents.get(file, "figure")) for file in sorted(files)]
     counts = [count for each in numbers for count in each.counts()]
     lead = _lead([each.topic.question for each, _ in shown])
-    index = page.index_page(name, lead, counts, pictures, parts, sections, downloads, _nothing(numbers))
+    warning = kernel_warning(info for each in numbers for info in each.infos())
+    index = page.index_page(name, lead, counts, pictures, parts, sections, downloads, _nothing(numbers), warning)
     return publish(Path(folder), files | {"index.html": index})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -110,6 +110,10 @@ class Numbers(Generic[F]):
     def counts(self) -> list[tuple[str, int]]:
         """Finished cells by stage, stages without any left out."""
         return [(stage, len(finished)) for stage, finished in self._records.items() if finished]
+
+    def infos(self) -> Iterator[Mapping[str, Any]]:
+        """What the record of each finished cell says of how it was computed."""
+        return (getattr(record, "info", {}) for finished in self._records.values() for record in finished)
 
 
 def _recorded_titles(names: Sequence[Names], stages: Iterable[Sequence[RecordLike]]) -> dict[tuple[str, str], str]:

@@ -5,14 +5,15 @@
     python benchmarks/bank.py wine_quality heloc --data-dir DATA --every 5
 
 CPU seconds (of this process) decide the ratio, since the machine may be shared; wall seconds stand beside them.
-Set OPENBLAS_CORETYPE=Haswell to see the stacked trainer without AVX-512. ``--every 5`` trains every fifth variant of a
-family one by one and scales its time by 5.
+The kernels are the pinned ones, unless ``--native`` is given. ``--every 5`` trains every fifth variant of a family one
+by one and scales its time by 5.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,9 +23,9 @@ from typing import TypeVar
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch and NumPy start their threads
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from geco_ray.blas import choose_kernels
+from geco_ray.arithmetic import describe, kernels, set_arithmetic
 
-KERNELS = choose_kernels() or os.environ.get("OPENBLAS_CORETYPE", "OpenBLAS' own choice")
+set_arithmetic("native" if "--native" in sys.argv else "pinned")
 
 import numpy as np
 import torch
@@ -137,9 +138,10 @@ def main() -> None:
     parser.add_argument("datasets", nargs="+")
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--every", type=int, default=1, help="train every n-th variant one by one")
+    parser.add_argument("--native", action="store_true", help="the kernels that the libraries choose here")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    print(f"torch {torch.__version__}, NumPy {np.__version__} with kernels: {KERNELS}; one thread")
+    print(f"torch {torch.__version__}, NumPy {np.__version__}; kernels: {describe(kernels())}; one thread")
     spent = [compare(name, given.data_dir, given.every) for name in given.datasets]
     print(f"five base models of these data sets: {5 * sum(spent) / 60:.1f} CPU minutes with banks and ensembles")
 

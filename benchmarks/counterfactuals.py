@@ -1,3 +1,4 @@
+# ruff: noqa: E402  (kernels are chosen before NumPy is imported)
 """The counterfactual methods: seconds per request, one at a time and in batches, and their scores, in one run.
 
     python benchmarks/counterfactuals.py breast_cancer diabetes --data-dir DATA
@@ -22,6 +23,10 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch and NumPy start their threads
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from geco_ray.arithmetic import set_arithmetic
+
+set_arithmetic("pinned")
 
 import numpy as np
 import pyarrow as pa

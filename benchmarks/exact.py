@@ -1,3 +1,4 @@
+# ruff: noqa: E402  (kernels are chosen before NumPy is imported)
 """The exact methods without a commercial solver: RNCE's candidate set, APΔS' search, and its proofs, in one run.
 
     python benchmarks/exact.py breast_cancer diabetes wine_quality heloc --data-dir DATA --requests 50
@@ -19,6 +20,10 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch and NumPy start their threads
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from geco_ray.arithmetic import set_arithmetic
+
+set_arithmetic("pinned")
 
 import numpy as np
 from numpy.typing import NDArray

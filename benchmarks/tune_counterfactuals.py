@@ -1,3 +1,4 @@
+# ruff: noqa: E402  (kernels are chosen before NumPy is imported)
 """Tune Wachter and ROAR-LIME by the paper's rule and write the frozen record that the package carries.
 
     python benchmarks/tune_counterfactuals.py --data-dir DATA --write
@@ -12,6 +13,10 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+
+from geco_ray.arithmetic import set_arithmetic
+
+set_arithmetic("pinned")  # the rule's choice hangs on the last bits
 
 from geco_ray.cfe.base_model import train_base
 from geco_ray.cfe.data.datasets import load_dataset

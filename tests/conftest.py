@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from geco_ray.arithmetic import set_arithmetic
+
+set_arithmetic("pinned")  # before any test imports NumPy, as a run does
+
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:

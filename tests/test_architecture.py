@@ -20,7 +20,9 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("geco_ray", "analysis")
 
 # What a room may import of ours beside itself. A folder or module at the top of geco_ray is a room; so is analysis.
-GROUND = frozenset({"geco_ray", "errors", "registry", "seeds", "device", "blas", "cells", "table", "terminal", "files"})
+GROUND = frozenset(
+    {"geco_ray", "errors", "registry", "seeds", "device", "arithmetic", "cells", "table", "terminal", "files"}
+)
 LAYERS: dict[str, frozenset[str]] = {
     **{name: frozenset({"geco_ray", "errors", "registry"}) for name in GROUND},
     "terminal": frozenset({"table"}),

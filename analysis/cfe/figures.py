@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 from analysis.aggregate import highest, lines
 from analysis.cfe.labels import with_labels
 from analysis.cfe.styles import DATASETS, FAMILIES, METHODS, TITLES
+from analysis.cfe.untested import why_nothing_was_tested
 from analysis.figures import FAINT, GREY, Picture, empty, grid_of_panels, heading, legend_columns, render
 from analysis.styles import Style, Titles
 from analysis.views import counted, ordered, title_of
@@ -30,7 +31,7 @@ def trade_off_figures(table: pd.DataFrame, titles: Titles = TITLES) -> list[Pict
         if (part["empirical_robustness"].notna() & part["distance"].notna()).any():
             pictures.append(render(name, _trade_off_alt(part), lambda part=part: _trade_off(part)))  # type: ignore[misc]
         else:
-            pictures.append(empty(name, "No counterfactual has been tested on a changed model yet."))
+            pictures.append(empty(name, " ".join(why_nothing_was_tested(part))))
     return pictures
 
 

@@ -6,6 +6,7 @@ import pandas as pd
 
 from analysis.aggregate import lines
 from analysis.cfe.ranking import Agreement
+from analysis.cfe.untested import untested, why_nothing_was_tested
 from analysis.findings import bracket, interval, verdict
 from analysis.intervals import lead
 
@@ -22,7 +23,7 @@ def table_6_findings(part: pd.DataFrame) -> tuple[str, ...]:
     )
     most, closest = lead(robust), lead(near, largest=False)
     if most is None or closest is None:
-        return ("No counterfactual has been tested on a changed model yet.",)
+        return why_nothing_was_tested(part)
     sentences = [
         f"Most robust: {most.best}, {bracket(most.interval, 1, 100)} %{verdict(most)}.",
         f"Closest: {closest.best}, {bracket(closest.interval, 2)}{verdict(closest)}.",
@@ -31,12 +32,13 @@ def table_6_findings(part: pd.DataFrame) -> tuple[str, ...]:
         alike = most.best == closest.best
         sentences.append(f"{most.best} is both." if alike else "No method is both the most robust and the closest.")
     for row in rows:
-        if pd.notna(row.valid_share) and row.valid_share < 0.95:
+        if row.valid and row.valid_share < 0.95:
             share = f"{100 * row.valid_share:.0f} %"
             sentences.append(
                 f"{row.method_label} has an answer that its base model accepts for only {share} of requests; "
                 "its robustness is over those alone, its end-to-end robustness over all."
             )
+    sentences += untested(part)
     failed, asked = int(part["error"].sum()), int(part["requests"].sum())
     if failed:
         sentences.append(f"{failed:,} of {asked:,} requests ended in an error; they count as not covered.")

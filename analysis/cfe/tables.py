@@ -15,6 +15,7 @@ import pandas as pd
 
 from analysis.aggregate import over_seeds, ratio, seed_values
 from analysis.cfe.frames import CfeFrames
+from analysis.cfe.untested import main_reasons
 from analysis.intervals import bootstrap, resampling_seed
 from geco_ray.cfe.metrics import METRICS
 
@@ -65,6 +66,7 @@ def table_6(frames: CfeFrames) -> pd.DataFrame:
     over seeds. Counts are sums over seeds, except ``variants``, the changed models asked per base model: ``200``, or
     ``50-200`` when seeds differ because the grid is not finished. ``changed_models``: finished variants of all base
     models; ``distinct_draws``: how many random draws they rest on (:func:`distinct_draws`, summed over families).
+    ``reason``: the most frequent one for a request without an answer.
     """
     per_seed = table_by_seed(frames)
     metrics = [*RATES, "distance", *EXTRAS]
@@ -81,6 +83,7 @@ def table_6(frames: CfeFrames) -> pd.DataFrame:
         table[count] = sums[count].astype("Int64")
     variants = per_seed["variants"].where(per_seed["requests"] > 0, -1)  # -1: nothing was to be asked
     table["variants"] = variants.groupby([per_seed[key] for key in keys], dropna=False).agg(_range_text).to_numpy()
+    table["reason"] = main_reasons(frames.counterfactuals, table, GROUP)
     for metric in ("empirical_robustness", "distance"):
         values = seed_values(per_seed, keys, metric)
         bounds = [

@@ -14,6 +14,7 @@ from analysis.figures import BAND, FAINT, GREY, INK, Picture, empty, grid_of_pan
 from analysis.geco.findings import REFERENCES, reference_labels
 from analysis.geco.labels import with_labels
 from analysis.geco.styles import DATASETS, METHODS, PARADIGMS, TITLES
+from analysis.geco.unvalued import why_no_value
 from analysis.styles import Style, Titles
 from analysis.views import counted, ordered, title_of
 from geco_ray.table import amount
@@ -30,7 +31,7 @@ def mass_figures(mass: pd.DataFrame, per_seed: pd.DataFrame, titles: Titles = TI
             seeds = per_seed[per_seed["protocol"] == protocol]
             pictures.append(render(name, _alt(part), lambda part=part, seeds=seeds: _draw(part, seeds)))  # type: ignore[misc]
         else:
-            pictures.append(empty(name, "No explanation has a mass accuracy yet."))
+            pictures.append(empty(name, f"No mass accuracy: {why_no_value(part)}."))
     return pictures
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from analysis.aggregate import lines
 from analysis.findings import bracket, interval, listed, verdict
+from analysis.geco.unvalued import why_no_value
 from analysis.intervals import lead
 
 # Uniform random knows nothing and Pattern Variant looks at the data alone: neither explains a model.
@@ -32,7 +33,7 @@ def mass_findings(part: pd.DataFrame, models: Sequence[str]) -> tuple[str, ...]:
         judged = {row.method_label: own[row.method_label] for row in rows if row.method not in REFERENCES}
         best = lead(judged)
         if best is None:
-            sentences.append(f"{model}: no method has a value yet.")
+            sentences.append(f"{model}: {why_no_value(part[part['model_label'] == model], REFERENCES)}.")
             continue
         value = bracket(best.interval, 2)
         if len(judged) == 1:

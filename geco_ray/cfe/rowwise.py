@@ -17,6 +17,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from geco_ray.cfe.search.products import linear, product
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -62,15 +64,15 @@ class RowNet:
         layers = self._forward(pad_rows(x))
         gradient = self._weights[-1].expand(len(layers[-1]), -1)
         for weight, hidden in zip(self._weights[-2::-1], layers[-2::-1], strict=True):
-            gradient = (gradient * (hidden > 0)) @ weight
+            gradient = product(gradient * (hidden > 0), weight)
         return layers[-1][: len(x), 0], gradient[: len(x)]
 
     def _forward(self, x: torch.Tensor) -> list[torch.Tensor]:
         hidden, layers = x, []
         for weight, bias in zip(self._weights[:-1], self._biases[:-1], strict=True):
-            hidden = functional.linear(hidden, weight, bias).relu_()
+            hidden = linear(hidden, weight, bias).relu_()
             layers.append(hidden)
-        layers.append(functional.linear(hidden, self._weights[-1], self._biases[-1]))
+        layers.append(linear(hidden, self._weights[-1], self._biases[-1]))
         return layers
 
 

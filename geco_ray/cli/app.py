@@ -17,6 +17,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from geco_ray import __version__
+from geco_ray.arithmetic import set_arithmetic
 from geco_ray.cells import Cell
 from geco_ray.cli import check as cli_folder
 from geco_ray.cli import cluster as cluster_check
@@ -88,13 +89,17 @@ def run(
     pack: Annotated[int, typer.Option(min=1, help="Most cells computed together in one trial.")] = DEFAULT_PACK,
     address: Annotated[str | None, typer.Option(help="A running Ray cluster: auto, or HOST:PORT.")] = None,
     quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
+    arithmetic: Annotated[
+        str, typer.Option(help="pinned: the same kernels on any x86-64; native: its own.")
+    ] = "pinned",
 ) -> None:
     """Run what is left of a grid, then write and print its report. The same command again resumes."""
     settings = _settings(
         root=root, data_dir=data_dir, executor=executor, device=device, cpus=cpus, gpus=gpus,
         gpus_per_trial=gpus_per_trial, gpus_per_actor=gpus_per_actor, actors=actors, pack=pack, address=address,
-        quiet=quiet or as_json,
+        quiet=quiet or as_json, arithmetic=arithmetic,
     )  # fmt: skip
+    set_arithmetic(settings.arithmetic)  # here, since planning loads NumPy
     grid, cells, ledger = _gather(name, overrides, root, data_dir)
     plan = make_plan(cells, ledger, pack)
     if dry_run:

@@ -7,7 +7,7 @@ import json
 import shlex
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from rich.console import Console
@@ -17,6 +17,9 @@ from geco_ray.errors import UserError
 from geco_ray.ledger import DamagedCell, Ledger
 from geco_ray.ledger.storage import LocalStorage
 from geco_ray.table import amount
+
+if TYPE_CHECKING:
+    from geco_ray.ledger.digests import Comparison
 
 T = TypeVar("T")
 
@@ -93,9 +96,14 @@ def _say(console: Console, text: str) -> None:
 def check(
     root: Annotated[str, typer.Option(help="Where results are kept: a folder, or s3://bucket/path.")] = "runs",
     repair: Annotated[bool, typer.Option(help="Set damaged cells aside, so that the next run repeats them.")] = False,
+    digests: Annotated[Path | None, typer.Option(help="Write a digest of each cell's content to this file.")] = None,
+    against: Annotated[Path | None, typer.Option(help="Compare with the digests of another run folder.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
-    """Read every file of a run folder and compare it with its checksum."""
+    """Read every file of a run folder and compare it with its checksum; tell which kernels computed the cells."""
+    from geco_ray.arithmetic import kernel_groups, kernel_warning
+    from geco_ray.ledger.digests import compare_digests
+    from geco_ray.plan.benchmark import stages
     from geco_ray.runtime.lease import lease
 
     ledger, out = Ledger(root), PlainConsole()
@@ -104,20 +112,65 @@ def check(
         intact, wrong = scan_folder(ledger)
         for stage, problems in wrong.items() if repair else ():
             ledger.quarantine(stage, problems)
+    infos = [record.info for stage in stages() for record in ledger.records(stage)]
     damaged = [{"stage": stage, "id": i, "problem": p} for stage, found in wrong.items() for i, p in found.items()]
+    usable = repair or not damaged  # damaged cells have no digest
+    if digests is not None and usable:
+        _write_digests(ledger, digests, Console(stderr=True))
+    compared = compare_digests(ledger, list(stages()), against) if against is not None and usable else None
     if as_json:
-        out.print_json(json.dumps({"whole": intact, "damaged": damaged, "set aside": len(damaged) if repair else 0}))
+        told: dict[str, object] = {"whole": intact, "damaged": damaged, "set aside": len(damaged) if repair else 0}
+        told |= {"kernels": kernel_groups(infos)}
+        if compared is not None:
+            told["against"] = compared.counts() | {"ids": compared.differing, "notes": compared.notes}
+        out.print_json(json.dumps(told))
     else:
-        _say(out, f"{intact} cells whole, {len(damaged)} damaged in {ledger.root}")
-        for item in damaged:
-            _say(out, f"{item['stage']} {item['id']}: {item['problem']}")
-        if damaged and repair:
-            _say(
-                out,
-                f"set aside {amount(len(damaged), 'cell', 'cells')}, moved to {ledger.root}/quarantine; "
-                "run the grid again",
-            )
-        elif damaged:
-            _say(out, f"`{ledger.repair_command()}` sets them aside; then run the grid again.")
-    if damaged and not repair:
+        _show_check(out, ledger, intact, damaged, repair)
+        if (warning := kernel_warning(infos)) is not None:
+            _say(out, warning)
+        if compared is not None:
+            _show_comparison(out, compared, str(against))
+    if not usable or (compared is not None and not compared.agrees):
         raise typer.Exit(1)
+
+
+def _show_check(out: Console, ledger: Ledger, whole: int, damaged: list[dict[str, str]], repair: bool) -> None:
+    _say(out, f"{whole} cells whole, {len(damaged)} damaged in {ledger.root}")
+    for item in damaged:
+        _say(out, f"{item['stage']} {item['id']}: {item['problem']}")
+    if damaged and repair:
+        _say(
+            out,
+            f"set aside {amount(len(damaged), 'cell', 'cells')}, moved to {ledger.root}/quarantine; run the grid again",
+        )
+    elif damaged:
+        _say(out, f"`{ledger.repair_command()}` sets them aside; then run the grid again.")
+
+
+def _write_digests(ledger: Ledger, path: Path, err: Console) -> None:
+    from geco_ray.ledger.digests import write_digests
+    from geco_ray.plan.benchmark import stages
+
+    count = write_digests(ledger, list(stages()), path)
+    _say(err, f"wrote the digests of {amount(count, 'cell', 'cells')} to {path}")
+
+
+_LISTED = 10  # differing cells that are named; a JSON answer names all
+
+
+def _show_comparison(out: Console, compared: Comparison, file: str) -> None:
+    counts = compared.counts()
+    for kind, words in (
+        ("equal", f"the same as in {file}"), ("differing", "differ"), ("missing", "are not in this run folder"),
+        ("extra", "are not in the file"),
+    ):  # fmt: skip
+        if counts[kind]:
+            by_stage = ", ".join(f"{count:,} {stage}" for stage, count in counts[kind].items())
+            _say(out, f"{sum(counts[kind].values()):,} cells {words}: {by_stage}")
+    named = [f"{stage} {cell}" for stage, ids in compared.differing.items() for cell in ids]
+    for line in named[:_LISTED]:
+        _say(out, f"differs: {line}")
+    if len(named) > _LISTED:
+        _say(out, f"and {len(named) - _LISTED:,} more (--json names all)")
+    for note in compared.notes:
+        _say(out, f"note: {note}")

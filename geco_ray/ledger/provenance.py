@@ -1,4 +1,4 @@
-"""What a record says about the run that made it: where, when, and with which versions. None of it identifies a cell."""
+"""What a record says about the run that made it: where, when, with which versions and kernels; no part of an id."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from functools import cache
 from typing import Any
 
 from geco_ray import __version__
+from geco_ray.arithmetic import arithmetic_facts
 
 # Those whose release can move a result's last digits.
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "transformers", "tokenizers", "highspy")
 
 
 def provenance() -> dict[str, Any]:
-    """Versions, host and time of now."""
-    return {
+    """Versions, kernels, host and time of now."""
+    return arithmetic_facts() | {
         "geco_ray": __version__,
         "python": platform.python_version(),
         "packages": versions(),

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
+from geco_ray.arithmetic import Arithmetic
 from geco_ray.errors import UserError, suggest
 from geco_ray.plan.axes import Axes, refuse_duplicates
 from geco_ray.plan.benchmark import DEFAULT_PACK, benchmarks
@@ -69,6 +70,7 @@ class RunSettings(BaseModel):
     pack: int = DEFAULT_PACK
     address: str | None = None
     quiet: bool = False
+    arithmetic: Arithmetic = "pinned"  # asks for kernels; a record says which were used
 
 
 def load_grid(name: str, overrides: Iterable[str] = ()) -> tuple[Grid, GridText]:

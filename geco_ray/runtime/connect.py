@@ -6,29 +6,35 @@ import logging
 import socket
 import threading
 
+from geco_ray.arithmetic import pinned_variables
 from geco_ray.errors import ResourceError
+from geco_ray.plan.config import RunSettings
 
 _CONNECT_SECONDS = 20
 _PROBE_SECONDS = 5
 
 
-def connect(address: str, given_by: str) -> None:
+def connect(address: str, settings: RunSettings) -> None:
     """Connect with a limit on the wait, which ``ray.init`` itself does not have.
 
+    Workers of a cluster don't inherit our environment, so they are given what pins their kernels.
+
     Args:
-        address: ``auto`` or HOST:PORT.
-        given_by: the option or variable that names it, for the message.
+        address: ``auto`` or HOST:PORT, of the settings or of the variable RAY_ADDRESS.
+        settings: the run's; whether its arithmetic is pinned.
 
     Raises:
         ResourceError: no cluster answers there.
     """
     import ray
 
+    variables = pinned_variables() if settings.arithmetic == "pinned" else {}
+    environment = {"env_vars": variables} if variables else None
     failure: list[BaseException] = []
 
     def begin() -> None:
         try:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
+            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL, runtime_env=environment)
         except BaseException as error:
             failure.append(error)
 
@@ -40,7 +46,8 @@ def connect(address: str, given_by: str) -> None:
         if thread.is_alive() or failure:
             reason = f"{failure[0]}" if failure else f"no answer within {_CONNECT_SECONDS} s"
     if reason is not None:
-        remedy = "Check --address" if given_by == "--address" else f"Unset the variable {given_by}, or correct it"
+        given_by = "--address" if settings.address else "RAY_ADDRESS"
+        remedy = "Check --address" if settings.address else "Unset the variable RAY_ADDRESS, or correct it"
         raise ResourceError(
             f"cannot connect to the Ray cluster at {address!r}, given by {given_by} ({reason}). {remedy}, and see "
             "that this machine holds the cluster's ~/.ray/auth_token."

@@ -12,6 +12,7 @@ from types import FrameType
 from rich.console import Console
 from rich.markup import escape
 
+from geco_ray.arithmetic import set_arithmetic
 from geco_ray.cells import Cell
 from geco_ray.errors import GecoRayError, RayDiedError
 from geco_ray.experiments.base import WorkerContext
@@ -109,6 +110,7 @@ def run_plan(plan: Plan, cells: list[Cell], settings: RunSettings, console: Cons
         LeaseError: another driver works on the folder. StorageError: the folder can't be written.
         ResourceError: no worker can ever have what is asked for. Interrupted, KeyboardInterrupt: stopped from outside.
     """
+    set_arithmetic(settings.arithmetic)
     left = {cell.id for stage in plan.stages for cell in stage.left}
     waiting = [cell for cell in cells if cell.id in left]
     ledger = Ledger(settings.root)

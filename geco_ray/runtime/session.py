@@ -75,7 +75,7 @@ def _begin(settings: RunSettings, address: str, folder: Path | None) -> None:
             with _environment_of(folder):
                 _start_local(settings, str(folder))
         else:
-            connect(address, "--address" if settings.address else "RAY_ADDRESS")
+            connect(address, settings)
     except SystemExit:  # Ray's own answer to SIGTERM, which stands in for ours while it starts
         if callable(on_sigterm):
             on_sigterm(signal.SIGTERM, None)

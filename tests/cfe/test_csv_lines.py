@@ -76,6 +76,7 @@ def test_another_encoding_is_refused_at_its_line(tmp_path: Path, word: str, row:
     assert "UTF-16" in refusal(tmp_path, text.encode("utf-16"))
     assert "UTF-16" in refusal(tmp_path, text.encode("utf-16-le"))
     assert "UTF-16" in refusal(tmp_path, text.encode("utf-16-be"))
+    assert "UTF-32" in refusal(tmp_path, text.encode("utf-32"))
 
 
 @in_one_folder

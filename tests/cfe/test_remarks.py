@@ -53,6 +53,13 @@ def test_a_column_that_numbers_the_rows_is_reported() -> None:
     assert (remark.column, remark.reading) == ("id", "the number of the row")
 
 
+def test_an_index_that_pandas_has_named_is_reported_in_any_order() -> None:
+    x = np.random.default_rng(1).permutation(40)[:, None].astype(float)
+    (remark,) = remarks_on(["Unnamed: 0"], x, np.ones(40, dtype=bool))
+    assert remark.reading == "the number of the row"
+    assert remarks_on(["income"], x, np.ones(40, dtype=bool)) == []
+
+
 @pytest.mark.parametrize("value", [0.0, -1.0, 1e300])
 def test_a_column_of_one_value_has_no_codes_beside_others(value: float) -> None:
     assert missing_codes(np.full(20, value)) in ([], [1e300])

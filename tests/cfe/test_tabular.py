@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from geco_ray.cfe.data.cards import Card
 from geco_ray.cfe.data.datasets import Dataset, prepare
@@ -145,6 +146,12 @@ def test_what_the_card_calls_missing_is_refused_where_it_stays(tmp_path: Path) -
         table(tmp_path, rows, favourable=["yes"], missing={"dept": [-9]})
 
 
+@pytest.mark.parametrize("missing", ["NA", -9, ["NA"], {"debt": -9}, {"debt": ["x"]}])
+def test_missing_is_a_list_of_numbers_or_one_for_each_column(missing: object) -> None:
+    with pytest.raises(ValidationError, match="write a list of numbers, or one for each column"):
+        Card.model_validate({"name": "x", "target": "y", "favourable": ["1"], "missing": missing})
+
+
 def prepared(debts: list[float]) -> Dataset:
     n = len(debts)
     x = np.column_stack([np.arange(n) % 11, debts]).astype(float)
@@ -167,3 +174,9 @@ def test_a_large_value_that_does_not_overflow_is_kept() -> None:
     data = prepared([1e30, *(float(i % 13) for i in range(79))])
     parts = np.concatenate([part.x for part in (data.train, data.update, data.val, data.test)])
     assert np.isfinite(parts.astype(np.float32)).all()
+
+
+def test_values_too_close_to_be_scaled_are_refused() -> None:
+    with pytest.raises(UserError, match="column 'debt' is constant once it is scaled"):
+        prepared([1e-200 * (i % 13) for i in range(80)])
+    assert prepared([1e-3 * (i % 13) for i in range(80)]).scale[1] > 0

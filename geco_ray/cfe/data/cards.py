@@ -11,7 +11,7 @@ import json
 import re
 from pathlib import Path
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from geco_ray.errors import UserError, suggest
 from geco_ray.files.text import compare_key, first_repeated, same_text
@@ -53,6 +53,14 @@ class Card(Options):
     missing: tuple[float, ...] | dict[str, tuple[float, ...]] = ()
     rows: int | None = None
     favourable_rows: int | None = None
+
+    @field_validator("missing", mode="before")
+    @classmethod
+    def _codes(cls, given: object) -> object:
+        for codes in given.values() if isinstance(given, dict) else [given]:
+            if not isinstance(codes, list | tuple) or not all(isinstance(code, int | float) for code in codes):
+                raise ValueError("write a list of numbers, or one for each column: {income: [-9, -99]}")
+        return given
 
     @model_validator(mode="after")
     def _consistent(self) -> Card:

@@ -18,7 +18,7 @@ from geco_ray.errors import UserError
 from geco_ray.files.text import first_repeated
 
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
-_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _SAVE = 'Save it as UTF-8 (in a spreadsheet: "CSV UTF-8"), or convert it: iconv -f {0} -t UTF-8 OLD.csv > NEW.csv'
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
@@ -66,8 +66,8 @@ def _decoded(path: Path) -> str:
         data = path.read_bytes()
     except OSError as error:
         raise UserError(f"the table cannot be read: {error.strerror or error}", where=str(path)) from None
-    if data[:2] in _MARKS:
-        encoding = _MARKS[data[:2]]
+    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None)
+    if encoding is not None:
         raise UserError(f"the table is {encoding}", where=str(path), expected="UTF-8", remedy=_SAVE.format(encoding))
     nul = data.find(b"\0")
     if nul >= 0:

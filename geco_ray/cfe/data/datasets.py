@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -130,26 +130,20 @@ def prepare(table: Table, card: Card, fingerprint: str, *, where: str) -> Datase
     """Split and standardise a cleaned table.
 
     Raises:
-        UserError: too few rows for the split, a feature that is constant in the training part, or one whose mean,
-            deviation or scaled values overflow.
+        UserError: too few rows for the split, a feature that is constant in the training part or once it is scaled, or
+            one whose mean, deviation or scaled values overflow.
     """
     split = four_way_split(table.y, where=where)
     from sklearn.preprocessing import StandardScaler
 
     train = table.x[split.train]
-    constant = np.flatnonzero((train == train[0]).all(axis=0))
-    if len(constant):
-        raise UserError(
-            f"column {table.features[constant[0]]!r} is constant in the training part",
-            where=where,
-            found=float(train[0, constant[0]]),
-            remedy="Drop it in the card.",
-        )
+    _refuse_constant(table.features, train, "in the training part", where)
     with np.errstate(over="ignore", invalid="ignore"):  # looked for below, by column
         scaler = StandardScaler().fit(train)
         scaled = np.asarray(scaler.transform(table.x), dtype=np.float64)
     mean, scale = np.asarray(scaler.mean_), np.asarray(scaler.scale_)
     _refuse_overflow(table, scaled, np.isfinite(mean) & np.isfinite(scale), where)
+    _refuse_constant(table.features, scaled[split.train].astype(np.float32), "once it is scaled to float32", where)
 
     def part(rows: npt.NDArray[np.int64]) -> Part:
         return Part(np.ascontiguousarray(scaled[rows]), table.y[rows], table.row_ids[rows])
@@ -158,6 +152,17 @@ def prepare(table: Table, card: Card, fingerprint: str, *, where: str) -> Datase
     return Dataset(
         card.name, table.features, train_part, update, val, test, mean, scale, fingerprint, card, table.remarks
     )
+
+
+def _refuse_constant(features: Sequence[str], x: npt.NDArray[Any], when: str, where: str) -> None:
+    constant = np.flatnonzero((x == x[0]).all(axis=0))
+    if len(constant):
+        raise UserError(
+            f"column {features[constant[0]]!r} is constant {when}",
+            where=where,
+            found=float(x[0, constant[0]]),
+            remedy="Drop it in the card.",
+        )
 
 
 def _refuse_overflow(table: Table, scaled: npt.NDArray[np.float64], finite: npt.NDArray[np.bool_], where: str) -> None:

@@ -21,6 +21,7 @@ MISSING_TEXTS = frozenset((*_LOWER, *_UPPER, "#", "-", ".", "?"))
 """Texts that other tools write for a missing value."""
 
 _CODE = re.compile(r"(7+|8+|9+)(\.9+|\.25)?|32768|2147483648")
+_PANDAS_INDEX = re.compile(r"Unnamed: \d+")  # what pandas calls a column without a name that it reads and writes again
 _HUGE = 1e30  # no measurement; 1e30, 3.4e38 and the largest double are written for "nothing"
 _NEIGHBOURS = 11  # distinct values from which the usual step between values is taken
 _FEW = 6  # a column of fewer distinct values is taken for categories, where nothing stands apart
@@ -89,7 +90,7 @@ def remarks_on(features: Sequence[str], x: npt.NDArray[np.float64], keep: npt.ND
         for code in missing_codes(values):
             has = values == code
             found.append(Remark(name, f"{code:g}", MISSING_VALUE, int(has.sum()), int((has & keep).sum())))
-        if len(values) > _FEW and (np.diff(values) == 1).all():
+        if len(values) > _FEW and ((np.diff(values) == 1).all() or _PANDAS_INDEX.fullmatch(name)):
             found.append(Remark(name, f"{values[0]:g}, {values[1]:g}, ...", ROW_NUMBER, len(values), int(keep.sum())))
     return found
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from geco_ray.blas import one_blas_thread
+from geco_ray.arithmetic import one_blas_thread
 from geco_ray.cfe.mlp import Mlp
 from geco_ray.cfe.training.job import EarlyStopping, Pool, Trained, TrainingJob
 from geco_ray.cfe.training.layout import common_widths, flatten, gather, layer_shapes, layers, unflatten

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from geco_ray.cfe.mlp import Mlp
+from geco_ray.cfe.search.products import trainable_linear
 from geco_ray.cfe.seeding import BaseKey
 
 REPLICAS = 10
@@ -79,5 +80,5 @@ def largest_change(one: Mlp, other: Mlp) -> float:
 def _logit(parameters: Sequence[torch.Tensor], x: torch.Tensor) -> torch.Tensor:
     layers = list(zip(parameters[0::2], parameters[1::2], strict=True))
     for weight, bias in layers[:-1]:
-        x = torch.relu(torch.nn.functional.linear(x, weight, bias))
-    return torch.nn.functional.linear(x, *layers[-1]).squeeze(1)
+        x = torch.relu(trainable_linear(x, weight, bias))
+    return trainable_linear(x, *layers[-1]).squeeze(1)

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from geco_ray.cfe.mlp import Mlp
+from geco_ray.cfe.search.products import product
 
 
 def sample_size(confidence: float, robustness: float) -> int:
@@ -53,7 +54,7 @@ class SampledNetworks:
         h = torch.tensor(point, dtype=torch.float32, device=self._device)[:, None]
         for number, (weight, bias) in enumerate(self._layers):
             h = torch.relu_(h) if number else h
-            h = torch.matmul(weight, h) + bias[..., None]
+            h = product(weight, h) + bias[..., None]
         return np.asarray((h[:, 0, 0] >= 0).cpu().numpy())
 
     def accept(self, point: NDArray[np.float64]) -> bool:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from geco_ray.cfe.methods.base import Answer, GenerationTask, Scalar
 from geco_ray.cfe.rowwise import RowNet, pad_rows
+from geco_ray.cfe.search.products import product
 from geco_ray.cfe.search.spheres import Found, Shells, grow
 from geco_ray.cfe.search.streams import Stream
 
@@ -55,9 +56,9 @@ class Ensemble:
 
     def favourable(self, x: torch.Tensor, first: int, last: int) -> torch.Tensor:
         """Whether members ``first`` to ``last`` call each row of ``x`` (m, d) favourable; bool (last - first, m)."""
-        hidden = pad_rows(x).expand(last - first, -1, -1)
+        hidden = pad_rows(x)
         for layer, (weight, bias) in enumerate(self._layers):
-            hidden = torch.baddbmm(bias[first:last], hidden if layer == 0 else hidden.relu_(), weight[first:last])
+            hidden = product(hidden if layer == 0 else hidden.relu_(), weight[first:last]).add_(bias[first:last])
         return (hidden[:, :, 0] >= 0)[:, : len(x)]
 
     def agreeing(self, x: torch.Tensor) -> torch.Tensor:

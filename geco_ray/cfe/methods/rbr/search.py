@@ -27,6 +27,9 @@ _NEAR = 64  # rows whose whole segment is looked at; they bound how far the othe
 _SLOT = 32  # a request's samples fill whole vector registers, so that its sums do not depend on its neighbours
 
 
+_EXACT = "donot_use_mm_for_euclid_dist"  # by differences, not by torch's matrix product
+
+
 @dataclass(frozen=True, eq=False)
 class Samples:
     """The samples of one class of k requests, filled up to one width: ``x`` (k, slots, d), ``used`` (k, slots)."""
@@ -197,7 +200,7 @@ def project_l1(x: torch.Tensor, radius: torch.Tensor) -> torch.Tensor:
 
 def largest_distance(rows: torch.Tensor, chunk: int = 1024) -> float:
     """Largest Euclidean distance between two of ``rows`` (n, d)."""
-    return max(float(torch.cdist(part, rows).max()) for part in torch.split(rows, chunk))
+    return max(float(torch.cdist(part, rows, compute_mode=_EXACT).max()) for part in torch.split(rows, chunk))
 
 
 def prepare_rbr(task: GenerationTask, options: RbrOptions) -> Rbr | Refused:

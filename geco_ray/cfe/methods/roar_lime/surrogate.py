@@ -15,6 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
+from geco_ray.cfe.search.products import product, solve
+
 _WARM_ROWS = 2000
 _MAX_NEWTON = 50
 _TOLERANCE = 1e-6  # the last step; what is left after it is of the order of its square
@@ -83,7 +85,7 @@ def explain(
 def kernel_weights(scaled: torch.Tensor) -> torch.Tensor:
     """LIME's weight of each scaled row (m, d) by its distance r to row 0: sqrt(exp(-r^2 / w^2)), w = 0.75 sqrt(d)."""
     gap = scaled - scaled[0]
-    squared = torch.einsum("md,md->m", gap, gap)
+    squared = (gap * gap).sum(dim=1)
     return torch.exp(squared / (-2 * 0.5625 * scaled.shape[1]))
 
 
@@ -120,18 +122,18 @@ def _newton(
     sign = labels.to(design.dtype) * 2 - 1
     penalty = torch.ones_like(beta)
     penalty[-1] = 0.0
-    margin = sign * (design @ beta)
+    margin = sign * product(design, beta)
     value = _objective(margin, weights, penalty, beta)
     for _ in range(_MAX_NEWTON):
         miss = torch.sigmoid(-margin)
-        gradient = penalty * beta - design.T @ (weights * sign * miss)
+        gradient = penalty * beta - product(design.T, weights * sign * miss)
         curvature = (weights * miss * (1 - miss)).float().sqrt_()
         half = coarse * curvature[:, None]
-        hessian = (half.T @ half).to(design.dtype) + torch.diag(penalty + 1e-9)
-        step = torch.linalg.solve(hessian, gradient)
+        hessian = product(half.T, half).to(design.dtype) + torch.diag(penalty + 1e-9)
+        step = solve(hessian, gradient)
         for halving in range(30):
             tried = beta - step * 0.5**halving
-            margin = sign * (design @ tried)
+            margin = sign * product(design, tried)
             new = _objective(margin, weights, penalty, tried)
             if new <= value + 1e-10 * abs(value):
                 break
@@ -142,4 +144,4 @@ def _newton(
 
 
 def _objective(margin: torch.Tensor, weights: torch.Tensor, penalty: torch.Tensor, beta: torch.Tensor) -> float:
-    return float(weights @ functional.softplus(-margin) + 0.5 * (penalty * beta * beta).sum())
+    return float(product(weights, functional.softplus(-margin)) + 0.5 * (penalty * beta * beta).sum())

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.nn import functional
 
 from geco_ray.cfe.decision import THRESHOLD
 from geco_ray.cfe.rowwise import RowNet
+from geco_ray.cfe.search.products import linear
 from geco_ray.cfe.search.streams import Stream
 
 if TYPE_CHECKING:
     from geco_ray.cfe.mlp import Mlp
 
-_POINTS_AT_ONCE = 8  # keeps the hidden layer of a thousand samples each within the cache
+_POINTS_AT_ONCE = 4  # keeps the hidden layer of a thousand samples each within the cache
 
 
 class Stability:
@@ -36,20 +36,20 @@ class Stability:
         self.samples, self.std, self.features = samples, std, model.inputs
         self._includes_half, self._net = includes_half, RowNet(model, device)
         self._layers = [
-            (self._net.tensor(weight), self._net.tensor(bias))
+            (self._net.tensor(weight).double(), self._net.tensor(bias).double())
             for weight, bias in zip(model.weights, model.biases, strict=True)
         ]
 
     def project(self, generator: np.random.Generator, points: int) -> torch.Tensor:
         """Draw the noise of ``points`` points and send it through the first layer: (points, samples, width)."""
         noise = generator.standard_normal((points, self.samples, self.features)) * self.std
-        return functional.linear(self._net.tensor(noise), self._layers[0][0])
+        return linear(torch.tensor(noise, device=self._net.device), self._layers[0][0])
 
     def of(self, points: NDArray[np.float64], projected: torch.Tensor) -> NDArray[np.float64]:
         """Stability of each of ``points`` (m, d) under noise from :meth:`project`, m or 1 sets of it; (m,)."""
         x = self._net.tensor(points)
         p = self._net.probability(x)
-        first = functional.linear(x, *self._layers[0])
+        first = linear(x.double(), *self._layers[0])
         parts = []
         for i in range(0, len(x), _POINTS_AT_ONCE):
             noise = projected if len(projected) == 1 else projected[i : i + _POINTS_AT_ONCE]
@@ -62,7 +62,7 @@ class Stability:
         """Mean and standard deviation (2, m) of the probabilities behind first-layer values (m, samples, width)."""
         shape, hidden = hidden.shape[:2], hidden.flatten(0, 1)
         for weight, bias in self._layers[1:]:
-            hidden = functional.linear(hidden.relu_(), weight, bias)
+            hidden = linear(hidden.relu_(), weight, bias)
         p = torch.sigmoid(hidden).view(shape).double()
         return torch.stack([p.mean(dim=1), p.std(dim=1, correction=0)])
 
