@@ -85,7 +85,7 @@ def test_the_reason_is_the_most_frequent_one(kit: Any) -> None:
 def test_a_model_without_a_mass_accuracy_says_why(kit: Any, method: str, rows: Any, said: str) -> None:
     ledger = kit.FakeLedger()
     put_scores(kit, ledger, 0, rows, method=method)
-    frames = load(ledger)
+    frames = load_geco(ledger)
     sentence = mass_views(metric_table(frames), accuracy_table(frames))[0].findings[0]
     assert said in sentence
     assert "yet" not in sentence
