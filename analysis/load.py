@@ -121,9 +121,6 @@ def stage_frame(
 def with_params(table: Any, stage: str, record: RecordLike) -> Any:
     """``table`` with the record's id, axes and settings as columns; the table's own columns win over equal names."""
     axes, have = AXES[stage], set(table.column_names)
-    seconds = getattr(record, "info", {}).get("request_seconds")
-    if seconds is not None and "seconds" not in have:  # a measurement, so it is in the record and not in the table
-        table = table.append_column("seconds", pa.array(seconds, pa.float64()))
     added: dict[str, Any] = {"cell": record.id}
     added |= {axis: record.params.get(axis) for axis in axes if axis not in have}
     added["settings"] = _settings(record, axes)

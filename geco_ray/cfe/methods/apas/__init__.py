@@ -186,7 +186,6 @@ class Apas:
         return SampledNetworks(self._task.model, self._radius, self._samples, seed, self._task.device)
 
     def _columns(self, request: _Request, certified: bool | None) -> dict[str, Scalar]:
-        from geco_ray.cfe.methods.apas.release_timeout import dropped_by_cap
         from geco_ray.cfe.milp.bounds import nearest_possible
 
         distance = lower = gap = None
@@ -200,7 +199,6 @@ class Apas:
                 else nearest_possible(self._net, around, request.margin + MARGIN_SLACK, distance)
             )
             gap = max(0.0, 1 - lower / distance) if distance > 0 else 0.0
-        dropped, unknown = dropped_by_cap(self._task.dataset, request.tried)
         return {
             "certified": certified,
             "margin": request.margin,
@@ -212,8 +210,6 @@ class Apas:
             "proof_status": request.proof.status if request.proof else "none",
             "proof_nodes": request.nodes,
             "proof_improved": request.improved,
-            "dropped_by_30s_cap": dropped,
-            "dropped_by_30s_cap_unknown": unknown,
         }
 
 
