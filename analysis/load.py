@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,8 +26,6 @@ class StageColumns:
         columns: columns of the stage's table that every frame has, also where a partial table lacks them.
         whole_numbers: columns that hold whole numbers or null.
         parts: kinds of cells that are only a part of another cell of the stage, and are not read.
-        measured: column to the entry of the record's ``info`` with one number per row: a measurement is no part of
-            a table that can be repeated.
     """
 
     name: str
@@ -35,7 +33,6 @@ class StageColumns:
     columns: tuple[str, ...]
     whole_numbers: tuple[str, ...] = ()
     parts: frozenset[str] = frozenset()
-    measured: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def others(self) -> list[str]:
@@ -94,10 +91,6 @@ def stage_frame(
 def with_params(table: Any, stage: StageColumns, record: RecordLike) -> Any:
     """``table`` with the record's id, axes and settings as columns; the table's own columns win over equal names."""
     own = set(table.column_names)
-    for column, entry in stage.measured.items():
-        values = getattr(record, "info", {}).get(entry)
-        if values is not None and column not in own:
-            table = table.append_column(column, pa.array(values, pa.float64()))
     added: dict[str, Any] = {"cell": record.id}
     added |= {axis: record.params.get(axis) for axis in stage.axes if axis not in own}
     added["settings"] = settings_of(record, stage)

@@ -210,7 +210,8 @@ kept as they are (`geco_ray/cfe/tuned.json`); nothing was fitted to the outcome.
 
 ## Seconds per request in this run
 
-Wall seconds in batches of 64, on a machine that did other work too. What a request costs one at a time, which is what
+Mean wall seconds in batches of 64, on a machine that did other work too; a batch's requests have no
+times of their own. What a request costs one at a time, which is what
 the paper's Table 5 means, was measured on a sample by `benchmarks/counterfactuals.py`:
 [counterfactuals_seconds.txt](counterfactuals_seconds.txt).
 

@@ -25,7 +25,6 @@ COUNTERFACTUALS = StageColumns(
     ("factual_id", "status", "reason", "distance"),
     whole_numbers=("base_seed",),
     parts=frozenset({"proof"}),
-    measured={"seconds": "request_seconds"},
 )
 VALIDITY = StageColumns(
     "validity",
@@ -34,9 +33,7 @@ VALIDITY = StageColumns(
     whole_numbers=("base_seed",),
 )
 STAGES = (MODELS, COUNTERFACTUALS, VALIDITY)
-_KEPT = frozenset(
-    {"factual_id", "dataset_row_id", "status", "reason", "distance", "base_valid", "certified", "seconds"}
-)
+_KEPT = frozenset({"factual_id", "dataset_row_id", "status", "reason", "distance", "base_valid", "certified"})
 
 
 @dataclass(frozen=True)

@@ -14,29 +14,26 @@ import pandas as pd
 from analysis.cfe.frames import COUNTERFACTUALS
 from analysis.load import LedgerLike, records
 
-COLUMNS = ("method", "protocol", "seeding", "requests", "mean", "sd", "median", "p90", "max", "set_ups", "set_up_mean")
+COLUMNS = ("method", "protocol", "seeding", "requests", "batches", "mean", "set_ups", "set_up_mean")
 
 
 def runtime_table(ledger: LedgerLike, ids: Collection[str] | None = None) -> pd.DataFrame:
-    """Seconds per request, failures included and set-up excluded, all data sets and base models pooled.
+    """Mean seconds per request, failures included and set-up excluded, all data sets and base models pooled.
 
-    A request's time is its batch's divided by the batch's size, so it is what a request costs in such a batch; for the
-    paper's one-at-a-time times, generate with batches of one. ``set_up_mean``: seconds of set-up per base model.
+    The requests of a batch run together, so there is a time of each batch and none of a request: no spread is given.
+    For the paper's one-at-a-time times, generate with batches of one. ``set_up_mean``: seconds of a set-up.
     """
-    pooled: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    pooled: dict[tuple[str, str, str], tuple[list[Any], list[float]]] = {}
     for record in records(ledger, COUNTERFACTUALS, ids):
         params: Any = record.params
         key = (str(params["method"]), str(params["protocol"]), str(params["seeding"]))
-        times = pooled.setdefault(key, {"requests": [], "set_up": []})
-        times["requests"] += list(record.info.get("request_seconds", ()))
+        batches, set_up = pooled.setdefault(key, ([], []))
+        batches += record.info.get("batches", ())
         if record.info.get("set_up_seconds") is not None:
-            times["set_up"].append(float(record.info["set_up_seconds"]))
+            set_up.append(float(record.info["set_up_seconds"]))
     rows = []
-    for key, times in sorted(pooled.items()):
-        seconds, set_up = np.array(times["requests"], dtype=np.float64), times["set_up"]
-        if not len(seconds):
-            continue
-        sd = seconds.std(ddof=1) if len(seconds) > 1 else np.nan
-        statistics = (seconds.mean(), sd, np.median(seconds), np.quantile(seconds, 0.9), seconds.max())
-        rows.append((*key, len(seconds), *statistics, len(set_up), np.mean(set_up) if set_up else np.nan))
+    for key, (batches, set_up) in sorted(pooled.items()):
+        if requests := sum(batch["requests"] for batch in batches):
+            mean = sum(batch["seconds"] for batch in batches) / requests
+            rows.append((*key, requests, len(batches), mean, len(set_up), np.mean(set_up) if set_up else np.nan))
     return pd.DataFrame(rows, columns=list(COLUMNS))

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from geco_ray.arithmetic import one_blas_thread
 from geco_ray.cfe.decision import favourable
 from geco_ray.cfe.distance import mean_scaled_l1
 from geco_ray.cfe.methods.base import Answer, GenerationTask, Prepared, Scalar
@@ -105,8 +106,9 @@ def generate(
     for first in range(0, len(factuals), batch):
         rows = np.array(factuals[first : first + batch], dtype=np.float64)
         started = time.perf_counter()
-        answers = _ask(prepared, rows, [int(i) for i in factual_ids[first : first + batch]], raised)
-        verdicts.append(_judge(task, rows, answers))
+        with one_blas_thread():
+            answers = _ask(prepared, rows, [int(i) for i in factual_ids[first : first + batch]], raised)
+            verdicts.append(_judge(task, rows, answers))
         seconds += [(time.perf_counter() - started) / len(rows)] * len(rows)
         sizes += [len(rows)] * len(rows)
     if len(raised) > max(2, MOST_RAISED * len(factuals)):

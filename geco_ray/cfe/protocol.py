@@ -2,7 +2,8 @@
 
 ``paper`` does what the released code of "Robust to Which Model Change?" (arXiv 2609.30918) computes; ``corrected`` does
 what the method's text says. Everything that is not named here is the same under both. Both count steps and solver nodes
-where the released code looks at a clock, and both give each request its own random stream.
+where the released code looks at a clock, both give each request its own random stream, and both solve LIME's regression
+to its exact optimum, where the package's solver stops at a tolerance (its weights are up to .0075 away from there).
 """
 
 from __future__ import annotations

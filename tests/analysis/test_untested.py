@@ -12,6 +12,7 @@ from analysis.cfe.frames import load
 from analysis.cfe.tables import table_6
 from analysis.cfe.untested import NO_REQUEST, NOT_YET
 from analysis.cfe.views import table_6_views
+from analysis.geco.frames import load as load_geco
 from analysis.geco.tables import accuracy_table, metric_table
 from analysis.geco.views import mass_views
 

@@ -15,7 +15,6 @@ from geco_ray.cfe.factuals import select_factuals
 from geco_ray.cfe.methods.apas.calibration import calibrate_radius, fine_tune, largest_change, replica_seeds
 from geco_ray.cfe.methods.apas.diagnostic import diagnose, independent_models, initialisation_radius
 from geco_ray.cfe.methods.apas.options import ApasOptions
-from geco_ray.cfe.methods.apas.release_timeout import dropped_by_cap
 from geco_ray.cfe.methods.apas.sampling import SampledNetworks, sample_size
 from geco_ray.cfe.methods.apas.search import Apas
 from geco_ray.cfe.methods.base import GenerationTask
@@ -191,18 +190,6 @@ def test_a_better_point_of_the_proof_replaces_the_incumbent_and_must_be_accepted
     assert toy_task.model.favourable(answer.point[None])[0]
     radius = Apas(toy_task, options).set_up["radius"]
     assert SampledNetworks(toy_task.model, float(str(radius)), 1379, seed=2026).accept(answer.point)
-
-
-def test_the_cap_column_is_counted_and_says_when_it_cannot_know() -> None:
-    assert dropped_by_cap("heloc", 3) == (True, None)
-    assert dropped_by_cap("diabetes", 2) == (False, None)
-    assert dropped_by_cap("wine_quality", 11) == (False, None)
-    assert dropped_by_cap("wine_quality", 16) == (True, None)
-    dropped, why = dropped_by_cap("breast_cancer", 3)
-    assert dropped is None
-    assert why
-    assert dropped_by_cap("toy", 3)[0] is None
-    assert dropped_by_cap("toy", 3)[1]
 
 
 def test_diagnostic_returns_nothing_for_networks_that_start_anew(

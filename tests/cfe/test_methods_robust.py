@@ -308,3 +308,18 @@ def test_tune_scores_every_point(toy_task: GenerationTask, toy_factuals: np.ndar
     assert outcome.candidates[0].distance is None
     assert outcome.selected["trade_off"] == 0.1
     assert outcome.factuals == 4
+
+
+def test_robx_draws_from_published_seeds_only_under_paper_seeding(toy_task: GenerationTask) -> None:
+    from geco_ray.cfe.methods.robx.search import Robx
+
+    def first_draws(task: GenerationTask) -> list[float]:
+        method = METHODS.get("robx_balanced")
+        robx = method.target(task, method.options(samples=20))
+        assert isinstance(robx, Robx)
+        return [stream.take("x", lambda g: float(g.random())) for stream in robx._streams([0, 1])]
+
+    published = float(np.random.default_rng(toy_task.base_seed).random())
+    assert first_draws(toy_task) == [published, published]
+    one, two = first_draws(replace(toy_task, seeding="independent"))
+    assert one == two != published  # the switch of the shared stream is another one

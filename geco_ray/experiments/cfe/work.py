@@ -133,7 +133,7 @@ def generate(
 ) -> Iterator[tuple[Cell, Result]]:
     """One method's counterfactuals. It sees the base model and the data, and has no way to a changed model.
 
-    How long each request took is a measurement and goes to the record; the table holds what can be repeated.
+    How long each batch took is a measurement and goes to the record; the table holds what can be repeated.
     """
     from geco_ray.cfe.factuals import select_factuals
     from geco_ray.cfe.generation import generate as ask
@@ -154,7 +154,7 @@ def generate(
         info = {
             "set_up": {key: _json(value) for key, value in prepared.set_up.items()},
             "set_up_seconds": round(set_up_seconds, 6),
-            "request_seconds": [round(value, 6) for value in table["seconds"].to_pylist()],
+            "batches": _batches(table),
             "eligible_factuals": factuals.eligible,
             "titles": {"dataset": dataset.card.title, "method": METHODS.get(cell.method).title},
             **_disagreements(StackedModels([base.model]), device, table),
@@ -182,12 +182,21 @@ def assemble_proof_blocks(
             key: value for key, value in records[0].info.items() if key in ("set_up", "eligible_factuals", "titles")
         }
         info["set_up_seconds"] = records[0].info["set_up_seconds"]
-        info["request_seconds"] = [seconds for record in records for seconds in record.info["request_seconds"]]
+        info["batches"] = [batch for record in records for batch in record.info["batches"]]
         table = pa.concat_tables(tables, promote_options="permissive") if tables else ledger.table(records[0])
         ids = table["factual_id"].to_pylist()
         if ids != list(range(len(ids))) or len(ids) != min(MAX_FACTUALS, info["eligible_factuals"]):
             raise ValueError(f"the blocks hold requests {ids}, {info['eligible_factuals']} rows are eligible")
         yield cell, Result(table, info=info)
+
+
+def _batches(table: pa.Table) -> list[dict[str, float]]:
+    """Requests and wall seconds of each batch: the requests of a batch run together and have no times of their own."""
+    sizes, seconds, found, first = table["batch"].to_pylist(), table["seconds"].to_pylist(), [], 0
+    while first < len(sizes):
+        found.append({"requests": sizes[first], "seconds": round(seconds[first] * sizes[first], 6)})
+        first += sizes[first]
+    return found
 
 
 def _json(value: Any) -> Any:

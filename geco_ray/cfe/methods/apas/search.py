@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from geco_ray.cfe.methods.apas.calibration import calibrate_radius, replica_seeds
 from geco_ray.cfe.methods.apas.options import ApasOptions
-from geco_ray.cfe.methods.apas.release_timeout import dropped_by_cap
 from geco_ray.cfe.methods.apas.sampling import SampledNetworks, sample_size
 from geco_ray.cfe.methods.base import Answer, Deadline, GenerationTask, Scalar
 from geco_ray.cfe.milp.bounds import Neighbourhood, nearest_possible
@@ -149,7 +148,6 @@ class Apas:
                 else nearest_possible(self._net, around, request.margin + MARGIN_SLACK, distance)
             )
             gap = max(0.0, 1 - lower / distance) if distance > 0 else 0.0
-        dropped, unknown = dropped_by_cap(self._task.dataset, request.tried)
         return {
             "certified": certified,
             "margin": request.margin,
@@ -161,8 +159,6 @@ class Apas:
             "proof_status": request.proof.status if request.proof else "none",
             "proof_nodes": request.nodes,
             "proof_improved": request.improved,
-            "dropped_by_30s_cap": dropped,
-            "dropped_by_30s_cap_unknown": unknown,
         }
 
 

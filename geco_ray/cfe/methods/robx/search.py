@@ -22,6 +22,7 @@ from geco_ray.cfe.protocol import resolve_protocol
 from geco_ray.cfe.rowwise import RowNet
 from geco_ray.cfe.search.spheres import Shells, grow
 from geco_ray.cfe.search.streams import Memo, Stream
+from geco_ray.cfe.seeding import BaseKey
 from geco_ray.seeds import numpy_stream
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Robx:
         std = float(np.sqrt(options.variance))
         self._stability = Stability(task.model, task.device, options.samples, std, half)
         self._rows = task.train_x[_favourable_rows(task)].astype(np.float64)
+        self._key = BaseKey(task.dataset, task.base_seed, task.seeding)
         self._tau = self._threshold()
         self.set_up: Mapping[str, Scalar] = {"tau": self._tau, "candidates": len(self._rows)}
 
@@ -74,7 +76,7 @@ class Robx:
         """The quantile of the favourable training rows' stability, at least 0.5; one stream, batches in row order."""
         seed = self._task.base_seed + _CALIBRATION_SEED
         if self._protocol.robx_shared_stream:
-            stream = np.random.default_rng(seed)
+            stream = np.random.default_rng(self._key.draw(seed, "robx_calibration"))
         else:
             stream = numpy_stream("robx calibration", self._task.dataset, self._task.base_seed)
         values = []
@@ -85,8 +87,8 @@ class Robx:
 
     def _streams(self, factual_ids: Sequence[int]) -> list[Stream]:
         if self._protocol.robx_shared_stream:
-            memo = Memo()
-            return [Stream(np.random.default_rng(self._task.base_seed), memo) for _ in factual_ids]
+            memo, seed = Memo(), self._key.draw(self._task.base_seed, "robx")
+            return [Stream(np.random.default_rng(seed), memo) for _ in factual_ids]
         return [Stream(self._task.stream("robx", i)) for i in factual_ids]
 
     def generate(self, factuals: NDArray[np.float64], factual_ids: Sequence[int]) -> list[Answer]:
