@@ -71,14 +71,25 @@ def remove_folder(folder: Path) -> None:
     When a driver is killed, or stopped while Ray starts, two of Ray's helpers can outlive it by minutes. A process that
     only has a file of the folder open, such as somebody's ``tail -f``, is none of ours and lives on.
     """
-    mark = f"{MARK}={folder}\0".encode()
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # another user's, or it has just ended
-            if int(process.name) != os.getpid() and mark in (process / "environ").read_bytes():
+            if int(process.name) != os.getpid() and _is_of(process, folder):
                 os.kill(int(process.name), signal.SIGKILL)
     shutil.rmtree(folder, ignore_errors=True)
     if (handle := _held.pop(folder, None)) is not None:
         os.close(handle)
+
+
+def _is_of(process: Path, folder: Path) -> bool:
+    """Whether a process belongs to the Ray of ``folder``: it bears the mark, or has Ray's title and a log there.
+
+    The title that Ray's own Python processes give themselves may be written over a part of their environment.
+    """
+    if f"{MARK}={folder}\0".encode() in (process / "environ").read_bytes():
+        return True
+    if not (process / "cmdline").read_bytes().startswith(b"ray::"):
+        return False
+    return any(str(link.readlink()).startswith(f"{folder}/") for link in (process / "fd").iterdir())
 
 
 def remove_folders() -> None:

@@ -154,7 +154,7 @@ def test_faults_stay_where_they_are_and_the_next_run_does_only_those_cells(site:
     assert not site.wait_until_gone(20)
     assert shared_memory() <= memory
     assert not list(site.temporary.iterdir())
-    assert not (site.folder / "home").exists()  # Ray left no token there, which later connections would use
+    assert not (site.folder / "home" / ".ray").exists()  # Ray left no token there, which later connections would use
 
     before = site.times()
     site.act({})
