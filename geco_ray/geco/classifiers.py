@@ -100,6 +100,7 @@ class OlaClassifier(Classifier):
         table = nn.init.normal_(torch.empty(vocabulary_size, dimension), generator=generator)
         self.table = nn.Parameter(table[self.vocabulary].clone())
         self.query, self.key, self.value, self.dense = (_linear(dimension, dimension, generator) for _ in range(4))
+        self.activation = nn.Tanh()  # a module, since DeepLift has no rule for functions
         self.output = _linear(dimension, labels, generator)
 
     @property
@@ -136,7 +137,7 @@ class OlaClassifier(Classifier):
         if mask is not None and self.mask_keys:
             scores = scores.masked_fill(~mask, float("-inf"))
         mean = (scores.softmax(1).unsqueeze(2) * embedded).sum(1)
-        logits: Tensor = self.output(torch.tanh(self.dense(self.value(mean))))
+        logits: Tensor = self.output(self.activation(self.dense(self.value(mean))))
         return logits
 
     def trained_state(self) -> dict[str, Tensor]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from geco_ray.geco.attribution.base import ATTRIBUTIONS, Question, Scores
+from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, Scores
 from geco_ray.geco.data.dataset import Row
 from geco_ray.geco.tokens import TaskTokens, TokenRow
 from geco_ray.registry import Options
@@ -20,11 +20,11 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @ATTRIBUTIONS.register("pattern_variant", title="Pattern Variant")
-def pattern_variant(question: Question, options: Options) -> Scores:
-    """Covariance per word (``corrected``) or per word piece (``paper``), looked up for each row of the question."""
-    if question.protocol.pattern_unit == "piece":
-        return Scores(_piece_scores(question))
-    return Scores(_word_scores(question), unit="word")
+def pattern_variant(inputs: AttributionInputs, options: Options) -> Scores:
+    """Covariance per word (``corrected``) or per word piece (``paper``), looked up for each row of the inputs."""
+    if inputs.protocol.pattern_unit == "piece":
+        return Scores(_piece_scores(inputs))
+    return Scores(_word_scores(inputs), unit="word")
 
 
 def label_covariance(
@@ -77,41 +77,41 @@ def piece_covariance(tokens: TaskTokens, split: str, labels: FloatArray) -> tupl
     return label_covariance(documents, labels, vocabulary=vocabulary)
 
 
-def _piece_scores(question: Question) -> list[FloatArray]:
-    text, fit = question.tokens.tokenizer.text, question.protocol.pattern_fit
-    _, task_rows = _split(question.tokens, fit)
-    terms, covariance = piece_covariance(question.tokens, fit, _labels(question, task_rows))
-    pieces = [[text(i) for i in sentence.ids.tolist()] for sentence in question.sentences]
-    return _look_up(question, terms, covariance, pieces)
+def _piece_scores(inputs: AttributionInputs) -> list[FloatArray]:
+    text, fit = inputs.tokens.tokenizer.text, inputs.protocol.pattern_fit
+    _, task_rows = _split(inputs.tokens, fit)
+    terms, covariance = piece_covariance(inputs.tokens, fit, _labels(inputs, task_rows))
+    pieces = [[text(i) for i in sentence.ids.tolist()] for sentence in inputs.sentences]
+    return _look_up(inputs, terms, covariance, pieces)
 
 
-def _word_scores(question: Question) -> list[FloatArray]:
+def _word_scores(inputs: AttributionInputs) -> list[FloatArray]:
     """Words, lower-cased and stripped. A blank word, and one that was not seen in the fit, has zero."""
-    _, rows = _split(question.tokens, question.protocol.pattern_fit)
-    terms, covariance = label_covariance([row.words for row in rows], _labels(question, rows), analyzer=match_words)
-    test = question.tokens.task.test
+    _, rows = _split(inputs.tokens, inputs.protocol.pattern_fit)
+    terms, covariance = label_covariance([row.words for row in rows], _labels(inputs, rows), analyzer=match_words)
+    test = inputs.tokens.task.test
     return _look_up(
-        question, terms, covariance, [[word.lower().strip() for word in test[row].words] for row in question.rows]
+        inputs, terms, covariance, [[word.lower().strip() for word in test[row].words] for row in inputs.rows]
     )
 
 
-def _labels(question: Question, rows: Sequence[Row]) -> FloatArray:
+def _labels(inputs: AttributionInputs, rows: Sequence[Row]) -> FloatArray:
     """The number of the class (n, 1), or one indicator per class (n, classes)."""
     targets = np.array([row.target for row in rows])[:, None]
-    if question.protocol.pattern_label == "number":
+    if inputs.protocol.pattern_label == "number":
         return targets.astype(np.float64)
-    indicators: FloatArray = (targets == np.arange(len(question.tokens.task.labels))).astype(np.float64)
+    indicators: FloatArray = (targets == np.arange(len(inputs.tokens.task.labels))).astype(np.float64)
     return indicators
 
 
 def _look_up(
-    question: Question, terms: Sequence[str], covariance: FloatArray, texts: Sequence[Sequence[str]]
+    inputs: AttributionInputs, terms: Sequence[str], covariance: FloatArray, texts: Sequence[Sequence[str]]
 ) -> list[FloatArray]:
     index = {term: number for number, term in enumerate(terms)}
     padded = np.vstack([covariance, np.zeros((1, covariance.shape[1]))])  # the last row is for unknown terms
     result = []
-    for row, line in zip(question.rows, texts, strict=True):
-        column = question.tokens.task.test[row].target if covariance.shape[1] > 1 else 0
+    for row, line in zip(inputs.rows, texts, strict=True):
+        column = inputs.tokens.task.test[row].target if covariance.shape[1] > 1 else 0
         result.append(padded[[index.get(term, len(terms)) for term in line], column])
     return result
 

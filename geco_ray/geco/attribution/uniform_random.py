@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from geco_ray.geco.attribution.base import ATTRIBUTIONS, Question, Scores
+from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, Scores
 from geco_ray.registry import Options
 
 
 @ATTRIBUTIONS.register("uniform_random", title="Uniform random")
-def uniform_random(question: Question, options: Options) -> Scores:
+def uniform_random(inputs: AttributionInputs, options: Options) -> Scores:
     """One draw per token, special tokens included, from the row's own stream; a word sums the draws of its pieces."""
     return Scores(
         [
-            question.random("uniform_random", row).random(len(sentence))
-            for row, sentence in zip(question.rows, question.sentences, strict=True)
+            inputs.random("uniform_random", row).random(len(sentence))
+            for row, sentence in zip(inputs.rows, inputs.sentences, strict=True)
         ]
     )
