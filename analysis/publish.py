@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from geco_ray.errors import StorageError
+from geco_ray.files.atomic import write_whole
 
 
 def publish(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
@@ -19,7 +18,7 @@ def publish(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
     try:
         for name, content in files.items():
             if not _holds(folder / name, content):
-                _replace(folder / name, content)
+                write_whole(folder / name, content)
     except OSError as error:
         raise StorageError(f"{error.filename or folder}: the report cannot be written ({error.strerror}).") from error
     return sorted(folder / name for name in files)
@@ -30,16 +29,3 @@ def _holds(path: Path, content: bytes) -> bool:
         return path.read_bytes() == content
     except FileNotFoundError:
         return False
-
-
-def _replace(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

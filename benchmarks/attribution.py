@@ -24,7 +24,7 @@ from geco_ray.geco.explain import Explainer
 from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
 from geco_ray.geco.protocol import resolve_protocol
 from geco_ray.geco.tokens import TaskTokens, pad_rows, tokenize_task
-from geco_ray.geco.training import TrainedClassifier
+from geco_ray.geco.trained import TrainedClassifier
 
 CPU = torch.device("cpu")
 METHODS: dict[str, dict[str, int]] = {

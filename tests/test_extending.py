@@ -23,7 +23,8 @@ class Site(NamedTuple):
     folder: Path
 
     def python(self, *words: str) -> subprocess.CompletedProcess[str]:
-        environment = dict(os.environ) | {"PYTHONPATH": str(self.folder), "OMP_NUM_THREADS": "1"}
+        paths = [str(self.folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = dict(os.environ) | {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
         return subprocess.run(
             [sys.executable, *words],
             capture_output=True,

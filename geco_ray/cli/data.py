@@ -95,8 +95,7 @@ def _to_download(asked: Sequence[str], accept_terms: bool) -> list[str]:
 
 def _fetch(name: str, folder: Path | None, offline: bool | None, accept_terms: bool) -> list[dict[str, str]]:
     from geco_ray.cfe.data.datasets import download_dataset
-    from geco_ray.geco.data.remote import fetch_task
-    from geco_ray.geco.data.sources import GECO_TASKS
+    from geco_ray.geco.data.sources import GECO_TASKS, fetch_task
 
     if name in GECO_TASKS:
         paths = list(fetch_task(name, folder, offline=offline).values())
@@ -213,9 +212,9 @@ def tables(
 
 def _original(labelling: Path | None, data_dir: Path | None) -> tuple[str, ...] | None:
     """The unaltered words of the example, or None where no labelled source lies with the data."""
+    from geco_ray.files.roots import data_roots
     from geco_ray.geco.audit.tables import EXAMPLE_SENTENCE
     from geco_ray.geco.corpus.convert import convert_geco
-    from geco_ray.geco.data.sources import data_roots
 
     if labelling is None:
         places = [folder / "labelling.json" for root in data_roots(data_dir) for folder in (root / "geco", root)]

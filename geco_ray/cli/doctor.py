@@ -67,13 +67,15 @@ def _data(data_dir: Path | None) -> dict[str, str]:
     """Where each data set lies; one that is missing with the command that gets it."""
     from geco_ray.cfe.data.cards import BUILT_IN
     from geco_ray.cfe.data.datasets import find_file
-    from geco_ray.files.download import cache_folder, is_offline
-    from geco_ray.geco.data.sources import GECO_TASKS, SPLITS, candidate_folders
+    from geco_ray.files.download import is_offline
+    from geco_ray.files.roots import cache_dir
+    from geco_ray.geco.data.sources import GECO_TASKS, candidate_folders
+    from geco_ray.geco.task import SPLITS
 
     named = os.environ.get("GECO_RAY_DATA")
     facts = {
         "data folder": f"{data_dir} (--data-dir)" if data_dir else f"{named} (GECO_RAY_DATA)" if named else "not set",
-        "cache": str(cache_folder()),
+        "cache": str(cache_dir()),
     }
     to = f" --to {data_dir}" if data_dir else ""
     for task in GECO_TASKS:

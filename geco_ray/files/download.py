@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shlex
 import sys
 import threading
 import time
@@ -19,26 +18,14 @@ from io import BufferedRandom
 from pathlib import Path
 
 from geco_ray.errors import StorageError, UserError
+from geco_ray.files.atomic import force_names_to_disk, force_to_disk
+from geco_ray.files.checksums import not_the_pinned_file, sha256_of
 from geco_ray.files.transfer import DownloadError, Limits, Transient, size_of, transfer
 
-__all__ = ["DownloadError", "cache_folder", "fetch", "is_offline", "removal_command", "sha256_of", "verify"]
+__all__ = ["DownloadError", "fetch", "is_offline", "sha256_of", "verify"]
 
 _YES, _NO = frozenset({"1", "true", "yes", "on"}), frozenset({"", "0", "false", "no", "off"})
 _LONGEST_WAIT = 8.0
-
-
-def cache_folder() -> Path:
-    """Where downloads are kept: ``$GECO_RAY_CACHE``, else the user cache of the platform plus ``geco_ray``."""
-    chosen = os.environ.get("GECO_RAY_CACHE")
-    if chosen:
-        return Path(chosen).expanduser()
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA")
-        return (Path(base) if base else Path.home() / "AppData" / "Local") / "geco_ray" / "Cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "geco_ray"
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "geco_ray"
 
 
 def is_offline() -> bool:
@@ -51,17 +38,6 @@ def is_offline() -> bool:
     if value not in _YES | _NO:
         raise UserError("not a switch", where="GECO_RAY_OFFLINE", found=value, expected="1 or 0")
     return value in _YES
-
-
-def removal_command(path: Path) -> str:
-    """The command line that removes ``path`` on this platform."""
-    return f'del "{path}"' if sys.platform == "win32" else f"rm {shlex.quote(str(path))}"
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, in lower-case hex, read in pieces."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def verify(path: Path, sha256: str) -> None:
@@ -96,16 +72,13 @@ def fetch(
     Args:
         url: an http or https address.
         sha256: 64 hex digits.
-        target: where the file shall lie; its folder is made.
+        target: where the file shall lie, and what is returned; its folder is made.
         offline: never touch the network; by default what ``$GECO_RAY_OFFLINE`` says.
         timeout: seconds without a single byte after which an attempt ends.
         retries: attempts after the first; each goes on where the last one stopped, if the server allows it.
         total: seconds for all attempts together, a safety net against a server that trickles.
         backoff: seconds before the first retry; doubled each time, at most eight.
         max_bytes: larger files are refused.
-
-    Returns:
-        ``target``.
 
     Raises:
         DownloadError: offline and absent; refused, unreachable, too slow or truncated after all retries; or a wrong
@@ -117,11 +90,15 @@ def fetch(
         raise ValueError(f"needs an http(s) address and a SHA-256 in hex, not {url!r} and {sha256!r}")
     if target.exists():
         verify(target, sha256)
-        return target
-    if is_offline() if offline is None else offline:
-        remedy = f"Unset GECO_RAY_OFFLINE to download it from {url}, or put it there by hand."
-        raise DownloadError("the file is not here and the network is switched off", where=str(target), remedy=remedy)
-    limits = Limits(timeout, time.monotonic() + total, max_bytes)
+    elif is_offline() if offline is None else offline:
+        raise _switched_off(url, target)
+    else:
+        _download(url, sha256, target, Limits(timeout, time.monotonic() + total, max_bytes), retries, backoff)
+    return target
+
+
+def _download(url: str, sha256: str, target: Path, limits: Limits, retries: int, backoff: float) -> None:
+    """Put the file at ``target`` once it is complete and checked."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with _partial_file(target, sha256) as (stream, part):
@@ -129,7 +106,6 @@ def fetch(
             _publish(stream, part, target)
     except OSError as error:  # of the disk: the network's errors have other types by now
         raise StorageError(f"{target}: cannot be written ({error.strerror or error}).") from error
-    return target
 
 
 def _complete(
@@ -203,27 +179,15 @@ def _is_at(stream: BufferedRandom, path: Path) -> bool:
 
 
 def _publish(stream: BufferedRandom, part: Path, target: Path) -> None:
-    stream.flush()
-    os.fsync(stream.fileno())
+    force_to_disk(stream)
     if sys.platform == "win32":  # an open file cannot be renamed there; elsewhere the lock is held until it is
         stream.close()
     part.replace(target)
-    if sys.platform != "win32":  # the rename itself must survive a power cut
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    force_names_to_disk(target.parent)
 
 
 def _mismatch(path: Path, expected: str, found: str, then: str) -> DownloadError:
-    return DownloadError(
-        "the file has another SHA-256 than the pinned one",
-        where=str(path),
-        found=found,
-        expected=expected,
-        remedy=f"Remove it with `{removal_command(path)}`, {then}.",
-    )
+    return not_the_pinned_file(path, found=found, expected=expected, then=then, kind=DownloadError)
 
 
 def _reject(stream: BufferedRandom, target: Path, expected: str, found: str, url: str) -> DownloadError:
@@ -233,6 +197,11 @@ def _reject(stream: BufferedRandom, target: Path, expected: str, found: str, url
     aside.write_bytes(stream.read())
     stream.truncate(0)
     return _mismatch(aside, expected, found, f"and look whether a proxy or a log-in page answers for {url}")
+
+
+def _switched_off(url: str, target: Path) -> DownloadError:
+    remedy = f"Unset GECO_RAY_OFFLINE to download it from {url}, or put it there by hand."
+    return DownloadError("the file is not here and the network is switched off", where=str(target), remedy=remedy)
 
 
 def _unreachable(url: str, target: Path, why: str, attempts: int) -> DownloadError:

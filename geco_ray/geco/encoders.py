@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from geco_ray.errors import UserError, suggest
+from geco_ray.files.checksums import sha256_of
 
 if TYPE_CHECKING:
     from transformers import BertModel
@@ -179,9 +180,7 @@ def load_encoder(source: EncoderSource) -> BertModel:
     missing = sorted(report["missing_keys"])
     if missing:  # they would be filled with random numbers in silence
         raise UserError(f"the weights of encoder {source.name!r} lack {missing[0]!r}", where=str(folder))
-    model.eval()
-    model.requires_grad_(False)
-    return model
+    return model.eval().requires_grad_(False)
 
 
 def _packaged_folder(name: str) -> Path:
@@ -225,11 +224,8 @@ def _check_folder(name: str, folder: Path) -> Path:
 @lru_cache(maxsize=16)
 def _files_fingerprint(stamps: tuple[tuple[str, int, int], ...]) -> str:
     """SHA-256 over the files' hashes; remembered for as long as their sizes and times stay the same."""
-    hashes = []
-    for path, _, _ in stamps:
-        with Path(path).open("rb") as file:
-            hashes.append(hashlib.file_digest(file, "sha256").hexdigest())
-    return hashlib.sha256(" ".join(hashes).encode()).hexdigest()
+    hashes = " ".join(sha256_of(Path(path)) for path, _, _ in stamps)
+    return hashlib.sha256(hashes.encode()).hexdigest()
 
 
 def _tokenizer_fingerprint(folder: Path) -> str:

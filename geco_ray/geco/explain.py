@@ -21,7 +21,7 @@ from geco_ray.registry import Options
 if TYPE_CHECKING:
     import torch
 
-    from geco_ray.geco.training import TrainedClassifier
+    from geco_ray.geco.trained import TrainedClassifier
 
 MEMORY_BYTES = {"cpu": 128 * 2**20, "cuda": 6 * 2**30}
 """What a forward and backward pass may take by default, per kind of device."""
@@ -69,7 +69,7 @@ SCORE_SCHEMA = pa.schema(
 
 
 class Explainer:
-    """A trained classifier on its device with a task's tokens; answers any number of questions about them.
+    """A trained classifier on its device with a task's tokens; explains any of its rows.
 
     Methods that need the same backward pass share it when they are asked about the same rows one after another.
 

@@ -7,7 +7,7 @@ and then falls linearly to zero, no early stopping; ``best`` is the epoch with t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -83,10 +83,7 @@ def fit(
     """Train ``parameters`` in place and leave them at the best epoch.
 
     Args:
-        parameters: what is trained.
-        forward: see :data:`Forward`.
         train, validation: the parts, on the parameters' device.
-        recipe: how.
         generator: CPU generator of the shuffles.
 
     Returns:
@@ -95,33 +92,47 @@ def fit(
     Raises:
         GecoRayError: no epoch had a finite validation loss.
     """
-    optimizer = torch.optim.Adam(
-        parameters, lr=recipe.learning_rate, eps=recipe.epsilon, weight_decay=recipe.weight_decay, fused=True
-    )
+    rate, decay = recipe.learning_rate, recipe.weight_decay
+    optimizer = torch.optim.Adam(parameters, lr=rate, eps=recipe.epsilon, weight_decay=decay, fused=True)
     total = recipe.epochs * math.ceil(len(train) / recipe.batch_size)
+    factors = (warmup_then_decay(step, total, recipe.warmup) for step in range(total))
     history: list[EpochRecord] = []
     best_loss, best_epoch, best = math.inf, 0, [parameter.detach().clone() for parameter in parameters]
-    step = 0
     for epoch in range(1, recipe.epochs + 1):
-        losses = []
-        for index in _batches(len(train), recipe.batch_size, generator, train.targets.device):
-            factor = warmup_then_decay(step, total, recipe.warmup)
-            losses.append(_step(parameters, forward, train.take(index), recipe, optimizer, factor) * len(index))
-            step += 1
+        mean_loss = _train_epoch(parameters, forward, train, recipe, optimizer, factors, generator)
         loss, accuracy = _validate(forward, validation, recipe, generator)
-        mean_loss = float(torch.stack(losses).sum()) / len(train)
         history.append(EpochRecord(epoch, mean_loss, loss, accuracy))
         if loss < best_loss:
             best_loss, best_epoch = loss, epoch
-            for kept, parameter in zip(best, parameters, strict=True):
-                kept.copy_(parameter.detach())
+            _copy(parameters, best)
     if best_epoch == 0:
         raise GecoRayError("training diverged: no epoch had a finite validation loss")
-    with torch.no_grad():
-        for kept, parameter in zip(best, parameters, strict=True):
-            parameter.copy_(kept)
-            parameter.grad = None
+    _copy(best, parameters)
+    optimizer.zero_grad()
     return best_epoch, tuple(history)
+
+
+def _train_epoch(
+    parameters: Sequence[torch.nn.Parameter],
+    forward: Forward,
+    train: Part,
+    recipe: Recipe,
+    optimizer: torch.optim.Adam,
+    factors: Iterator[float],
+    generator: torch.Generator,
+) -> float:
+    """One pass over the rows in a fresh order; the mean loss over rows. ``factors`` are of the learning rate."""
+    losses = [
+        _step(parameters, forward, train.take(index), recipe, optimizer, next(factors)) * len(index)
+        for index in _batches(len(train), recipe.batch_size, generator, train.targets.device)
+    ]
+    return float(torch.stack(losses).sum()) / len(train)
+
+
+def _copy(source: Sequence[Tensor], target: Sequence[Tensor]) -> None:
+    with torch.no_grad():
+        for old, new in zip(target, source, strict=True):
+            old.copy_(new)
 
 
 def accuracy(forward: Forward, part: Part) -> float:

@@ -18,7 +18,8 @@ from geco_ray.errors import UserError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from geco_ray.geco.data.dataset import Row, Task
+    from geco_ray.geco.rows import Row
+    from geco_ray.geco.task import Task
 
 IntArray = npt.NDArray[np.int64]
 
@@ -97,11 +98,6 @@ def tokenize_task(task: Task, tokenizer: WordTokenizer) -> TaskTokens:
     train = _tokenize_rows(task.train, tokenizer, pieces, f"{task.name}/train")
     test = _tokenize_rows(task.test, tokenizer, pieces, f"{task.name}/test")
     return TaskTokens(task, tokenizer, train, test)
-
-
-def tokenize_rows(rows: Sequence[Row], tokenizer: WordTokenizer, *, where: str = "rows") -> tuple[TokenRow, ...]:
-    """Tokenise rows that belong to no task; errors as :func:`tokenize_task`."""
-    return _tokenize_rows(rows, tokenizer, tokenizer.pieces(word for row in rows for word in row.words), where)
 
 
 def pad_rows(

@@ -9,22 +9,20 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import socket
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from geco_ray.errors import StorageError, UserError
+from geco_ray.files.atomic import LEFTOVER, write_whole
 
 if TYPE_CHECKING:
     from pyarrow import fs
 
 _READERS = 32  # requests to a bucket at a time: each takes tens of milliseconds, nearly all of it waiting
 _OF_ONE_FILE = (FileNotFoundError, PermissionError, IsADirectoryError)
-_LEFTOVER = re.compile(r"^\..+\.(?P<host>[^/]+)\.(?P<pid>\d+)\.\d+\.tmp$")
 
 
 class Storage(Protocol):
@@ -66,19 +64,8 @@ class LocalStorage:
 
     def write(self, path: str, data: bytes) -> None:
         target = self.folder / path
-        temporary = target.parent / f".{target.name}.{socket.gethostname()}.{os.getpid()}.{time.monotonic_ns()}.tmp"
         with self._explained(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                with temporary.open("wb") as stream:
-                    stream.write(data)
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                temporary.replace(target)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    temporary.unlink()
-                raise
+            write_whole(target, data, durable=True)
 
     def read(self, path: str) -> bytes:
         target = self.folder / path
@@ -127,7 +114,7 @@ class LocalStorage:
         swept = 0
         for folder, _, names in os.walk(self.folder):
             for name in names:
-                match = _LEFTOVER.match(name)
+                match = LEFTOVER.match(name)
                 if match and match["host"] == socket.gethostname() and not process_lives(int(match["pid"])):
                     with contextlib.suppress(OSError):
                         (Path(folder) / name).unlink()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +23,10 @@ def shown(ledger: Any, ids: Any = None) -> str:
     return console.export_text()
 
 
-def test_the_analysis_imports_neither_torch_nor_ray() -> None:
-    heavy = ("torch", "ray", "transformers", "sklearn", "captum", "matplotlib.pyplot")
+def test_the_analysis_imports_neither_torch_nor_ray(assert_imports_nothing: Callable[..., str]) -> None:
     ours = "analysis.report, analysis.page, analysis.sentences, analysis.cfe.runtimes, analysis.cfe.figures"
-    code = f"import sys, {ours}, analysis.geco.significance, analysis.geco.figures\n"
-    code += f"print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    code = f"import {ours}, analysis.geco.significance, analysis.geco.figures"
+    assert_imports_nothing(code, ["torch", "ray", "transformers", "sklearn", "captum", "matplotlib.pyplot"])
 
 
 @pytest.fixture(scope="module")

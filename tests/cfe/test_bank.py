@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -183,16 +182,12 @@ def test_table_4_by_hand() -> None:
 
 
 @pytest.mark.slow
-def test_the_papers_disagreements() -> None:
+def test_the_papers_disagreements(data_dir: Path) -> None:
     """Table 4, macro means: bootstrap 4.92, parameter perturbation 0.95, architecture 4.69 per cent."""
-    given = os.environ.get("GECO_RAY_DATA")
-    folder = Path(given) if given else Path(__file__).parents[2].parent / "shared" / "data"
-    if not (folder / "tabular").is_dir():
-        pytest.skip("the real tables are not here (set GECO_RAY_DATA)")
     torch.set_num_threads(1)
     rows = []
     for name in ("breast_cancer", "diabetes", "wine_quality", "heloc"):
-        data = load_dataset(name, folder)
+        data = load_dataset(name, data_dir)
         for base in train_bases([BaseKey(name, seed) for seed in BASE_SEEDS], Pool.of(data)):
             rows.append(build_bank(base, data, FAMILIES).catalog.to_pandas().assign(dataset=name))
     table = table_4(pd.concat(rows))

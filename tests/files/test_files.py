@@ -17,8 +17,9 @@ import pytest
 
 from geco_ray.errors import StorageError, UserError
 from geco_ray.files import download
-from geco_ray.files.download import DownloadError, cache_folder, fetch, is_offline, verify
-from geco_ray.geco.data import remote
+from geco_ray.files.download import DownloadError, fetch, is_offline, verify
+from geco_ray.files.roots import cache_dir
+from geco_ray.geco.data import sources
 
 
 def leftovers(target: Path) -> list[str]:
@@ -80,18 +81,18 @@ def test_a_misspelt_offline_switch_is_refused(monkeypatch: pytest.MonkeyPatch) -
         is_offline()
 
 
-def test_the_cache_folder_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_cache_dir_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GECO_RAY_CACHE", str(tmp_path / "c"))
-    assert cache_folder() == tmp_path / "c"
+    assert cache_dir() == tmp_path / "c"
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="XDG is the rule of other platforms")
-def test_the_cache_folder_follows_the_platform(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_cache_dir_follows_the_platform(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / "geco_ray"
+    assert cache_dir() == tmp_path / "geco_ray"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert cache_folder() == tmp_path / "home" / ".cache" / "geco_ray"
+    assert cache_dir() == tmp_path / "home" / ".cache" / "geco_ray"
 
 
 def test_a_folder_that_cannot_be_made_is_named(server: Any, tmp_path: Path) -> None:
@@ -175,21 +176,21 @@ def test_a_killed_download_leaves_no_target_and_is_gone_on_with(server: Any, tmp
 def test_the_geco_files_come_from_the_pinned_commit_into_the_cache(
     server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address = remote.file_url("binary_gender_all", "test")
+    address = sources.file_url("binary_gender_all", "test")
     assert address.startswith("https://raw.githubusercontent.com/braindatalab/gecobench/f0907c69d95353016556a6cbd0c5")
     assert address.endswith("/data/dataset/binary_gender_all/test.jsonl")
     monkeypatch.setenv("GECO_RAY_CACHE", str(tmp_path))
     base = server.url.removesuffix("/data.bin")
-    monkeypatch.setattr(remote, "file_url", lambda task, split: f"{base}/{task}/{split}.jsonl")
-    monkeypatch.setattr(remote, "SHA256", dict.fromkeys(remote.SHA256, server.SHA256))
-    files = remote.fetch_tasks(["binary_gender_all", "binary_gender_subj"])
-    assert files["binary_gender_subj", "test"] == tmp_path / "geco" / "binary_gender_subj" / "test.jsonl"
+    monkeypatch.setattr(sources, "file_url", lambda task, split: f"{base}/{task}/{split}.jsonl")
+    monkeypatch.setattr(sources, "SHA256", dict.fromkeys(sources.SHA256, server.SHA256))
+    _, files = (sources.fetch_task(task) for task in ("binary_gender_all", "binary_gender_subj"))
+    assert files["test"] == tmp_path / "geco" / "binary_gender_subj" / "test.jsonl"
     assert all(path.read_bytes() == server.BODY for path in files.values())
     assert sorted(path for path, _ in server.requests) == [
         f"/{task}/{split}.jsonl" for task in ("binary_gender_all", "binary_gender_subj") for split in ("test", "train")
     ]
     with pytest.raises(UserError, match="binary_gender_all"):
-        remote.fetch_task("binary_gender_al")
+        sources.fetch_task("binary_gender_al")
 
 
 def test_loading_a_geco_task_downloads_it_unless_a_folder_is_given(
@@ -199,14 +200,14 @@ def test_loading_a_geco_task_downloads_it_unless_a_folder_is_given(
 
     monkeypatch.setenv("GECO_RAY_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("GECO_RAY_DATA", raising=False)
-    monkeypatch.setattr(remote, "file_url", lambda task, split: server.url)
-    monkeypatch.setattr(remote, "SHA256", dict.fromkeys(remote.SHA256, server.SHA256))
+    monkeypatch.setattr(sources, "file_url", lambda task, split: server.url)
+    monkeypatch.setattr(sources, "SHA256", dict.fromkeys(sources.SHA256, server.SHA256))
     with pytest.raises(UserError, match="data-dir"):
         find_files("binary_gender_all", tmp_path / "mine", ())
     assert server.requests == []
     server.plans = [server.whole, server.cut(1000)]
     with monkeypatch.context() as patch:
-        patch.setattr(remote, "fetch", lambda *a, **k: download.fetch(*a, **{**k, "retries": 0}))
+        patch.setattr(download, "fetch", lambda *a, **k: fetch(*a, **{**k, "retries": 0}))
         with pytest.raises(UserError, match=r"looked for.*cache.*data-dir"):
             find_files("binary_gender_all", None, ())
     server.plans = [server.ranged]

@@ -75,9 +75,9 @@ def test_bad_names_are_refused() -> None:
 
 
 @pytest.fixture(scope="module")
-def released(geco_data: Path) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
+def released(data_dir: Path) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
     found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for record in bias_of_tasks(data_dir=geco_data).to_pylist():
+    for record in bias_of_tasks(data_dir=data_dir).to_pylist():
         found.setdefault((record["task"], record["scope"], record["reading"]), []).append(record)
     return found
 

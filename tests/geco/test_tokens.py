@@ -8,13 +8,18 @@ import numpy as np
 import pytest
 
 from geco_ray.errors import UserError
-from geco_ray.geco.data.dataset import Row, Task
 from geco_ray.geco.encoders import EncoderSource, load_tokenizer
-from geco_ray.geco.tokens import TaskTokens, equal_length_batches, pad_rows, tokenize_rows, tokenize_task
+from geco_ray.geco.rows import Row
+from geco_ray.geco.task import Task
+from geco_ray.geco.tokens import TaskTokens, TokenRow, WordTokenizer, equal_length_batches, pad_rows, tokenize_task
 
 
 def _row(*words: str, line: int = 1) -> Row:
     return Row(words, (0,) * len(words), "female", 0, 7, line)
+
+
+def tokenize_rows(rows: list[Row], tokenizer: WordTokenizer) -> tuple[TokenRow, ...]:
+    return tokenize_task(Task("t", ("female",), (), tuple(rows), "0" * 64), tokenizer).test
 
 
 def test_every_piece_knows_its_word(tiny_source: EncoderSource) -> None:

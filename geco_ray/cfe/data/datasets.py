@@ -6,7 +6,6 @@ Names, cards and fingerprints cost nothing; :func:`load_dataset` reads, checks, 
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,8 @@ from geco_ray.cfe.data.cards import BUILT_IN, Card, read_card
 from geco_ray.cfe.data.split import four_way_split
 from geco_ray.cfe.data.tabular import Table, check_table, file_sha256, read_table
 from geco_ray.errors import UserError, unknown_name
+from geco_ray.files.checksums import not_the_pinned_file
+from geco_ray.files.roots import cache_dir, data_roots
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -61,7 +62,7 @@ class Dataset:
 
 
 def dataset_names(data_dir: Path | None = None) -> list[str]:
-    """Names of the built-in data sets, and of those with a card (``NAME.yaml``) in one of :func:`data_roots`."""
+    """Names of the built-in data sets, and of those with a card (``NAME.yaml``) in one of the folders of data."""
     return sorted({*BUILT_IN, *(path.stem for path in _card_files(data_dir))})
 
 
@@ -159,18 +160,8 @@ def check_feature_order(model: Sequence[str], data: Sequence[str], *, where: str
             )
 
 
-def data_roots(data_dir: Path | None) -> list[Path]:
-    """Folders that are searched: only ``data_dir`` when one is given, else ``$GECO_RAY_DATA`` and the cache."""
-    if data_dir is not None:
-        return [data_dir]
-    from geco_ray.files.download import cache_folder
-
-    named = os.environ.get("GECO_RAY_DATA")
-    return ([Path(named)] if named else []) + [cache_folder()]
-
-
 def find_file(card: Card, data_dir: Path | None) -> Path:
-    """The table's file in the first of :func:`data_roots` that has it.
+    """The table's file in the first of the folders of data that has it.
 
     Raises:
         UserError: it is nowhere; the message says where it was looked for, where it comes from and on what terms.
@@ -211,9 +202,9 @@ def download_dataset(
     if card.terms and not accept_terms:
         remedy = f"{card.terms}; then accept them explicitly (--accept-terms)."
         raise UserError(f"data set {name!r} has terms of use", remedy=remedy)
-    from geco_ray.files.download import cache_folder, fetch
+    from geco_ray.files.download import fetch
 
-    target = (cache_folder() if data_dir is None else data_dir) / "tabular" / f"{name}.csv"
+    target = (cache_dir() if data_dir is None else data_dir) / "tabular" / f"{name}.csv"
     return fetch(card.url, card.sha256, target, offline=offline)
 
 
@@ -227,14 +218,8 @@ def _check_sha256(path: Path, card: Card) -> None:
         return
     found = file_sha256(path)
     if found != card.sha256:
-        source = f" and get it again from {card.url}" if card.url else ""
-        raise UserError(
-            "the file is not the one its card pins (SHA-256)",
-            where=str(path),
-            found=found,
-            expected=card.sha256,
-            remedy=f"Remove it{source}.",
-        )
+        then = f"and get it again from {card.url}" if card.url else "or write the SHA-256 of the new file into its card"
+        raise not_the_pinned_file(path, found=found, expected=card.sha256, then=then, kind=UserError)
 
 
 def _breast_cancer(card: Card) -> Table:

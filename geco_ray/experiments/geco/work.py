@@ -97,12 +97,12 @@ class _ExplainedModel:
 
     def __init__(self, cell: TrainCell, ledger: Ledger, place: Workplace) -> None:
         from geco_ray.geco.explain import Explainer
-        from geco_ray.geco.training import TrainedClassifier
+        from geco_ray.geco.training import load_trained
 
         device = resolve_device(place.device)
         self._tokens = _tokens(cell.dataset, place.data_dir, cell.data, cell.encoder_source)
         source = _source(cell)
-        trained = TrainedClassifier.from_bytes(ledger.blob(ledger.require(cell)), source, device)
+        trained = load_trained(ledger.blob(ledger.require(cell)), source, device)
         self._explainer = Explainer(trained, self._tokens, protocol=cell.protocol, device=device)
 
     def answer(self, cell: ExplainCell) -> Result:

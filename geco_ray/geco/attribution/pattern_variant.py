@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, Scores
-from geco_ray.geco.data.dataset import Row
+from geco_ray.geco.rows import Row
 from geco_ray.geco.tokens import TaskTokens, TokenRow
 from geco_ray.registry import Options
 

@@ -16,9 +16,10 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
-from geco_ray.geco.data.dataset import DEMO_TASKS, REPAIRS, load_task
-from geco_ray.geco.data.sources import GECO_TASKS, SPLITS, find_files, verify
+from geco_ray.geco.data.dataset import DEMO_TASKS, load_task
+from geco_ray.geco.data.sources import GECO_TASKS, find_files, verify
 from geco_ray.geco.rows import POLICY, Row, parse_rows, read_bytes
+from geco_ray.geco.task import REPAIRS, SPLITS
 
 LOADER_POLICY: Mapping[str, tuple[str, str]] = MappingProxyType(
     {

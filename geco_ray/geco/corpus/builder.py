@@ -17,7 +17,8 @@ from typing import Literal, cast
 from geco_ray.errors import UserError, unknown_name
 from geco_ray.geco.corpus.labelling import VERSIONS, Label, Labelling, Sentence, write_text
 from geco_ray.geco.corpus.neutral import NeutralRules
-from geco_ray.geco.data.dataset import Row, Task, combine_fingerprint
+from geco_ray.geco.rows import Row
+from geco_ray.geco.task import Task, combine_fingerprint
 from geco_ray.seeds import derive_seed
 
 Kind = Literal["binary", "non_binary"]

@@ -8,7 +8,7 @@ from typing import cast
 
 from geco_ray.geco.corpus.builder import Kind, build_task
 from geco_ray.geco.corpus.labelling import Labelling, parse_labelling
-from geco_ray.geco.data.dataset import Task
+from geco_ray.geco.task import Task
 
 CORPUS = "demo_corpus.yaml"
 

@@ -22,13 +22,13 @@ subject (GECOBench, data set section).
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from geco_ray.errors import UserError, suggest
+from geco_ray.files.atomic import write_whole
 from geco_ray.files.yaml_lines import line_of, read_json_lines, read_yaml
 from geco_ray.geco.corpus.markup import Slot, parse_markup
 from geco_ray.geco.rows import LABELS, MAX_WORDS, read_bytes
@@ -280,12 +280,7 @@ def write_labelling(labelling: Labelling, path: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Replace a file by ``text`` in one step, so that no reader sees half of it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(text.encode())
-        temporary.replace(path)
+        write_whole(path, text.encode())
     except OSError as error:
         raise UserError(f"cannot write the file: {error.strerror}", where=str(path)) from None
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -20,7 +20,6 @@ _BLOCKS = _HEADINGS | _SECTIONS | {"dl", "fieldset", "figure", "hr", "ol", "p", 
 _HIDDEN = frozenset({"script", "style", "template", "noscript"})
 _REFERENCE = re.compile(r"\[[^\[\]]*\]")
 _DOWNLOADS = re.compile(r"\s+\(\d+\)$")
-_PUNCTUATION = re.compile(r"[^\w\s]|_")
 
 
 @dataclass(frozen=True)
@@ -29,12 +28,6 @@ class Book:
 
     title: str
     author: str | None
-
-    @property
-    def search_text(self) -> str:
-        """Title and author without punctuation, to look the article up by hand."""
-        text = f"{self.title} by {self.author}" if self.author else self.title
-        return " ".join(_PUNCTUATION.sub(" ", text).split())
 
 
 def read_book_list(page: str) -> list[Book]:

@@ -10,8 +10,9 @@ from types import MappingProxyType
 
 from geco_ray.errors import unknown_name
 from geco_ray.geco.data.dataset import DEMO_TASKS
-from geco_ray.geco.data.sources import COMMIT, GECO_TASKS, REPOSITORY, SHA256, SPLITS, file_url
+from geco_ray.geco.data.sources import COMMIT, GECO_TASKS, REPOSITORY, SHA256, file_url
 from geco_ray.geco.rows import LABELS
+from geco_ray.geco.task import SPLITS
 
 SOURCE = (
     "plot summaries of popular books in the English Wikipedia, collected in 2022, chosen and labelled by hand by the "

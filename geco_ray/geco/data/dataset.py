@@ -1,83 +1,23 @@
 """The tasks of the benchmark as typed rows: the four GECO tasks, the demo tasks of the package, a user's own folder.
 
 A GECO task is checked against the released SHA-256, and the four rows of the release whose mask and sentence differ
-in length are repaired, each with a :class:`Repair` record. Everything else that is wrong is refused with file and line.
+in length are repaired, each with a record. Everything else that is wrong is refused with file and line.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 from geco_ray.errors import UserError
-from geco_ray.geco.data.sources import GECO_TASKS, SHA256, SPLITS, find_files, user_tasks, verify
-from geco_ray.geco.rows import LABELS, POLICY, Row, check_labels, parse_rows, read_bytes, read_rows
+from geco_ray.geco.data.sources import GECO_TASKS, SHA256, find_files, user_tasks, verify
+from geco_ray.geco.rows import LABELS, Row, check_labels, parse_rows, read_bytes
+from geco_ray.geco.task import REPAIRS, SPLITS, Repair, Task, combine_fingerprint
 from geco_ray.seeds import numpy_stream
 
-__all__ = [
-    "DEMO_TASKS",
-    "LABELS",
-    "POLICY",
-    "REPAIRS",
-    "Repair",
-    "Row",
-    "Task",
-    "load_task",
-    "read_rows",
-    "sample_sentences",
-    "task_fingerprint",
-    "task_names",
-]
-
 DEMO_TASKS = ("demo_binary_all", "demo_binary_subj", "demo_non_binary_all", "demo_non_binary_subj")
-
-REPAIRS: Mapping[tuple[str, str, int, str], tuple[str, int]] = MappingProxyType(
-    {
-        ("non_binary_gender_subj", "train", 1534, "female"): ("trim_mask", 17),
-        ("non_binary_gender_subj", "train", 1534, "male"): ("trim_mask", 17),
-        ("non_binary_gender_subj", "test", 988, "female"): ("insert_blank", 3),
-        ("non_binary_gender_subj", "test", 988, "male"): ("insert_blank", 3),
-    }
-)
-"""Released rows whose mask has one value more than the sentence has words: (task, split, sentence_idx, gender) to
-the repair and its position. In 1534 the last word is missing; in 988 the word at position 3 is missing, so that
-trimming would mark the wrong words."""
-
-
-@dataclass(frozen=True)
-class Repair:
-    """A row that was mended on loading: ``kind`` is ``trim_mask`` or ``insert_blank``, at word ``position``."""
-
-    split: str
-    line: int
-    sentence_idx: int
-    gender: str
-    kind: str
-    position: int
-
-
-@dataclass(frozen=True)
-class Task:
-    """A classification task with the truth of every row.
-
-    Attributes:
-        name: the name of the task.
-        labels: class names; ``labels[row.target] == row.gender``.
-        train: rows of the train split, in file order.
-        test: rows of the test split, in file order; "row" in results is the index in this tuple.
-        fingerprint: changes whenever a byte of the data or a repair changes.
-        repairs: what was mended.
-    """
-
-    name: str
-    labels: tuple[str, ...]
-    train: tuple[Row, ...]
-    test: tuple[Row, ...]
-    fingerprint: str
-    repairs: tuple[Repair, ...] = ()
 
 
 def task_names(data_dir: Path | None = None) -> list[str]:
@@ -111,7 +51,7 @@ def load_task(name: str, data_dir: Path | None = None) -> Task:
         data = read_bytes(path)
         hashes[split] = verify(name, split, path, data)
         rows = parse_rows(data, str(path), labels=labels, keep_mismatched=pinned)
-        parts[split] = tuple(_mended(row, name, split, repairs) for row in rows)
+        parts[split] = tuple(_repaired(row, name, split, repairs) for row in rows)
     names = labels or _common_labels(parts, files)
     _check_split(parts, files)
     fingerprint = combine_fingerprint(name, hashes)
@@ -131,13 +71,6 @@ def task_fingerprint(name: str, data_dir: Path | None = None) -> str:
     return combine_fingerprint(name, hashes)
 
 
-def combine_fingerprint(name: str, hashes: Mapping[str, str]) -> str:
-    """SHA-256 over the two files' SHA-256 and over the repairs that the loader makes in a task of that name."""
-    repairs = [f"{key[1:]} {value}" for key, value in sorted(REPAIRS.items()) if key[0] == name]
-    text = "\n".join([*(hashes[split] for split in SPLITS), *repairs])
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def sample_sentences(task: Task, n: int, seed: int) -> set[int]:
     """A seeded sample of ``n`` source sentences of the test split, as ``sentence_idx``; use all their forms.
 
@@ -154,7 +87,7 @@ def sample_sentences(task: Task, n: int, seed: int) -> set[int]:
     return {ids[index] for index in order[:n].tolist()}
 
 
-def _mended(row: Row, name: str, split: str, repairs: list[Repair]) -> Row:
+def _repaired(row: Row, name: str, split: str, repairs: list[Repair]) -> Row:
     found = REPAIRS.get((name, split, row.sentence_idx, row.gender))
     if found is not None:
         kind, position = found

@@ -1,4 +1,7 @@
-"""Where the GECO files come from: the pinned commit, the eight checksums, and how a data folder is searched.
+"""Where the GECO files come from: the pinned commit, the eight checksums, the folders that are searched, the download.
+
+Loading a task looks into ``data_dir`` alone if one is given; else into ``$GECO_RAY_DATA``, then into the cache, and
+then downloads.
 
 Facts of the release: GECOBench (Frontiers in AI 2025, doi 10.3389/frai.2025.1694388), repository
 ``braindatalab/gecobench``, BSD-3 licence.
@@ -7,20 +10,19 @@ Facts of the release: GECOBench (Frontiers in AI 2025, doi 10.3389/frai.2025.169
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from geco_ray.errors import UserError, suggest
+from geco_ray.errors import UserError, suggest, unknown_name
+from geco_ray.files.checksums import not_the_pinned_file
+from geco_ray.files.roots import cache_dir, data_roots
+from geco_ray.geco.task import SPLITS
 
 REPOSITORY = "braindatalab/gecobench"
 COMMIT = "f0907c69d95353016556a6cbd0c5fcaa76392ed9"
-SPLITS = ("train", "test")
 GECO_TASKS = ("binary_gender_all", "binary_gender_subj", "non_binary_gender_all", "non_binary_gender_subj")
-DATA_ENV = "GECO_RAY_DATA"
 DOWNLOAD_COMMAND = "geco-ray data download"
 
 SHA256: Mapping[tuple[str, str], str] = MappingProxyType(
@@ -41,21 +43,6 @@ SHA256: Mapping[tuple[str, str], str] = MappingProxyType(
 def file_url(task: str, split: str) -> str:
     """Address of one GECO file at the pinned commit."""
     return f"https://raw.githubusercontent.com/{REPOSITORY}/{COMMIT}/data/dataset/{task}/{split}.jsonl"
-
-
-def cache_dir() -> Path:
-    """The folder for downloads, see :func:`geco_ray.files.download.cache_folder`."""
-    from geco_ray.files.download import cache_folder
-
-    return cache_folder()
-
-
-def data_roots(data_dir: Path | None) -> list[Path]:
-    """Folders that are searched: only ``data_dir`` when one is given, else ``$GECO_RAY_DATA`` and the cache."""
-    if data_dir is not None:
-        return [Path(data_dir)]
-    named = os.environ.get(DATA_ENV)
-    return ([Path(named)] if named else []) + [cache_dir()]
 
 
 def candidate_folders(task: str, data_dir: Path | None) -> list[Path]:
@@ -81,7 +68,7 @@ def find_files(task: str, data_dir: Path | None, known: Iterable[str]) -> dict[s
 
     Args:
         task: a GECO name, or the name of a folder of the user's own.
-        data_dir: the folder to search, see :func:`data_roots`.
+        data_dir: the folder to search, see :func:`geco_ray.files.roots.data_roots`.
         known: names to suggest when the task is nowhere.
 
     Raises:
@@ -110,16 +97,50 @@ def find_files(task: str, data_dir: Path | None, known: Iterable[str]) -> dict[s
     return files
 
 
+def cached_files(task: str, folder: Path | None = None) -> dict[str, Path]:
+    """Where the two files of a GECO task lie in the cache (or ``folder``) once they are there, keyed by split."""
+    root = cache_dir() if folder is None else folder
+    return {split: root / "geco" / task / f"{split}.jsonl" for split in SPLITS}
+
+
+def fetch_task(
+    task: str, folder: Path | None = None, *, offline: bool | None = None, timeout: float = 30.0, retries: int = 3
+) -> dict[str, Path]:
+    """The two files of a GECO task, downloaded where they are missing, checked in any case.
+
+    Args:
+        task: one of the four GECO tasks.
+        folder: a folder that ``data_dir`` may name; by default the cache.
+        offline: never touch the network; by default what ``$GECO_RAY_OFFLINE`` says.
+        timeout: seconds without a byte after which an attempt ends.
+        retries: attempts after the first.
+
+    Returns:
+        Paths keyed by split.
+
+    Raises:
+        UserError: no such task; offline; or as :func:`geco_ray.files.download.fetch`.
+        StorageError: the cache cannot be written.
+    """
+    from geco_ray.files.download import fetch
+
+    if task not in GECO_TASKS:
+        raise unknown_name("GECO task", task, GECO_TASKS)
+    files = cached_files(task, folder)
+    for split, path in files.items():
+        fetch(file_url(task, split), SHA256[task, split], path, offline=offline, timeout=timeout, retries=retries)
+    return files
+
+
 def _downloaded(task: str, looked: Iterable[Path]) -> dict[str, Path]:
     from geco_ray.files.download import DownloadError
-    from geco_ray.geco.data.remote import fetch_task
 
     try:
         return fetch_task(task)
     except DownloadError as error:
         places = ", ".join(str(path) for path in looked)
         raise UserError(
-            f"dataset {task!r} cannot be had, looked for {places}; {error.what}",
+            f"dataset {task!r} is not available, looked for {places}; {error.what}",
             where=error.where,
             found=error.found,
             expected=error.expected,
@@ -136,12 +157,6 @@ def verify(task: str, split: str, path: Path, data: bytes) -> str:
     found = hashlib.sha256(data).hexdigest()
     expected = SHA256.get((task, split))
     if expected is not None and found != expected:
-        raise UserError(
-            f"this is not the released {split} file of {task}: its SHA-256 differs",
-            where=str(path),
-            found=found,
-            expected=expected,
-            remedy=f"Remove it with `rm {shlex.quote(str(path))}` and get it again with `{DOWNLOAD_COMMAND}`. "
-            "A changed copy can be used under another folder name.",
-        )
+        then = f"and get it again with `{DOWNLOAD_COMMAND}`; a changed copy can be used under another folder name"
+        raise not_the_pinned_file(path, found=found, expected=expected, then=then, kind=UserError)
     return found

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from geco_ray.geco.classifiers import Classifier
     from geco_ray.geco.encoders import EncoderSource
     from geco_ray.geco.tokens import TaskTokens
-    from geco_ray.geco.training import TrainedClassifier
+    from geco_ray.geco.trained import TrainedClassifier
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from geco_ray.geco.encoders import EncoderSource
     from geco_ray.geco.fitting import Part
     from geco_ray.geco.tokens import TokenRow
-    from geco_ray.geco.training import TrainedClassifier, Trainee
+    from geco_ray.geco.trained import TrainedClassifier
+    from geco_ray.geco.training import Trainee
 
 
 class BertCOptions(Options):

@@ -1,0 +1,104 @@
+"""A trained classifier, as data: what made it, how it went, its tensors as bytes. It knows no paradigm."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from geco_ray.registry import Options
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from geco_ray.geco.classifiers import Classifier
+    from geco_ray.geco.fitting import EpochRecord
+
+
+@dataclass(frozen=True)
+class Accuracies:
+    """Share of rows classified right at the best epoch."""
+
+    train: float
+    validation: float
+    test: float
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedClassifier:
+    """A classifier at its best epoch, and what made it.
+
+    Attributes:
+        dataset, task_fingerprint: the task it was trained on.
+        paradigm, options, protocol, seed: how; ``seed`` is the repetition k, None where nothing is drawn.
+        depends_on: fingerprint of the encoder, or of the tokenizer where the paradigm uses no more of it.
+        labels: class names.
+        best_epoch: counted from 1.
+        history: one record per epoch.
+        accuracies: at the best epoch.
+        module: the classifier, in eval mode.
+    """
+
+    dataset: str
+    task_fingerprint: str
+    paradigm: str
+    options: Options
+    protocol: str
+    seed: int | None
+    depends_on: str
+    labels: tuple[str, ...]
+    best_epoch: int
+    history: tuple[EpochRecord, ...]
+    accuracies: Accuracies
+    module: Classifier
+
+    def to_bytes(self) -> bytes:
+        """Safetensors bytes: the trained tensors, and all other fields as one JSON text; equal for equal values."""
+        from safetensors.torch import save
+
+        fields = {name: getattr(self, name) for name in _PLAIN_FIELDS}
+        fields["options"] = self.options.model_dump(mode="json")
+        fields["history"] = [asdict(record) for record in self.history]
+        fields["accuracies"] = asdict(self.accuracies)
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in self.module.trained_state().items()}
+        # One key only: the order of several is not fixed by the format's writer.
+        return bytes(save(tensors, metadata={"geco_ray": json.dumps(fields, sort_keys=True)}))
+
+    def history_table(self) -> pa.Table:
+        """One row per epoch: losses, validation accuracy, ``best``; the three accuracies at the best epoch only."""
+        import pyarrow as pa
+
+        rows = []
+        for record in self.history:
+            best = record.epoch == self.best_epoch
+            at_best = {f"{name}_accuracy_at_best": value for name, value in asdict(self.accuracies).items()}
+            rows.append({**asdict(record), "best": best, **(at_best if best else dict.fromkeys(at_best))})
+        return pa.Table.from_pylist(rows, schema=history_schema())
+
+
+_PLAIN_FIELDS = (
+    "dataset",
+    "task_fingerprint",
+    "paradigm",
+    "protocol",
+    "seed",
+    "depends_on",
+    "labels",
+    "best_epoch",
+)
+
+
+def history_schema() -> pa.Schema:
+    """Columns of :meth:`TrainedClassifier.history_table`."""
+    import pyarrow as pa
+
+    floats = ("train_loss", "validation_loss", "validation_accuracy")
+    at_best = ("train_accuracy_at_best", "validation_accuracy_at_best", "test_accuracy_at_best")
+    return pa.schema(
+        [
+            ("epoch", pa.int32()),
+            *((name, pa.float64()) for name in floats),
+            ("best", pa.bool_()),
+            *((name, pa.float64()) for name in at_best),
+        ]
+    )
