@@ -37,6 +37,10 @@ class Classifier(nn.Module):
     def word_vectors(self, ids: Tensor) -> Tensor:
         """The word embeddings of ``ids``: no position, type or normalisation."""
 
+    def knows(self, ids: Tensor) -> Tensor:
+        """Which of ``ids`` have a word embedding, (n, L) bool; all, unless a classifier keeps but a part."""
+        return torch.ones_like(ids, dtype=torch.bool)
+
     @abstractmethod
     def embed(self, word_vectors: Tensor) -> Tensor:
         """What the embedding module makes of word embeddings."""
@@ -106,6 +110,9 @@ class OlaClassifier(Classifier):
     @property
     def bytes_per_token(self) -> int:
         return 32 * self.table.shape[1]
+
+    def knows(self, ids: Tensor) -> Tensor:
+        return torch.isin(ids, self.vocabulary)
 
     def rows_of(self, ids: Tensor) -> Tensor:
         """Rows of the table for ids of the tokenizer.

@@ -28,7 +28,8 @@ class Path:
     def change(self) -> float:
         """The scalar at the end less the scalar at the start."""
         with torch.no_grad():
-            start, end = self.scalar(torch.stack([self.start, self.end])).to(torch.float64).tolist()
+            ends = torch.split(torch.stack([self.start, self.end]), min(2, self.points_per_pass))
+            start, end = torch.cat([self.scalar(part) for part in ends]).to(torch.float64).tolist()
         return float(end - start)
 
     def attribute(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from geco_ray.geco.attribution.base import LENGTH_STEP, AttributionInputs, Scalar
+from geco_ray.geco.attribution.base import LENGTH_STEP, ZERO_ID, AttributionInputs, Scalar
 from geco_ray.geco.gradients import word_vectors
 from geco_ray.geco.tokens import IntArray
 
@@ -24,7 +24,9 @@ def logits(inputs: AttributionInputs, rows: Sequence[IntArray]) -> FloatArray:
     follows from ``rows`` alone: call it with one sentence's rows for results that are the same in any company.
 
     Args:
-        rows: each (L,), special tokens included; the id -1 (``ZERO_ID``) stands for a zero vector.
+        rows: each (L,), special tokens included; the id -1 (``ZERO_ID``) stands for a zero vector, and so does a piece
+            that a classifier has no embedding of (OLA-CEA keeps those of its task; where weight decay acts, as in
+            ``paper``, untrained ones shrink to zero).
     """
     numbers: dict[bytes, int] = {}
     unique: list[IntArray] = []
@@ -56,8 +58,8 @@ def _unique_logits(inputs: AttributionInputs, rows: Sequence[IntArray]) -> Float
     result = np.zeros((len(rows), len(inputs.tokens.task.labels)))
     with torch.no_grad():
         for group in groups.values():
-            passes = -(-len(group) * max(len(rows[place]) for place in group) // inputs.token_budget)
-            for part in np.array_split(np.array(group), min(passes, len(group))):
+            per_pass = max(1, inputs.token_budget // max(len(rows[place]) for place in group))
+            for part in np.array_split(np.array(group), -(-len(group) // per_pass)):
                 result[part] = _pass(inputs, [rows[place] for place in part])
     return result
 
@@ -68,7 +70,9 @@ def _pass(inputs: AttributionInputs, rows: Sequence[IntArray]) -> FloatArray:
     mask = np.zeros((len(rows), longest), np.bool_)
     for place, row in enumerate(rows):
         ids[place, : len(row)], mask[place, : len(row)] = row, True
-    vectors = word_vectors(inputs.classifier, torch.from_numpy(ids).to(inputs.device))
+    given = torch.from_numpy(ids).to(inputs.device)
+    given = given.masked_fill(~inputs.classifier.knows(given), ZERO_ID)
+    vectors = word_vectors(inputs.classifier, given)
     keep = None if mask.all() else torch.from_numpy(mask).to(inputs.device)
     found: FloatArray = inputs.classifier.logits_from_words(vectors, keep).to(torch.float64).cpu().numpy()
     return found

@@ -158,7 +158,7 @@ IN_CAPTUM: dict[str, tuple[Callable[[Sentence], Tensor], dict[str, object]]] = {
     "input_x_gradient": (_gradient(InputXGradient), {}),
     "guided_backprop": (_gradient(GuidedBackprop), {}),
     "integrated_gradients": (_integrated_gradients, {"n_steps": 12}),
-    "deep_lift": (_deep_lift, {}),
+    "deeplift": (_deep_lift, {}),
     "gradient_shap": (_gradient_shap, {"n_samples": 7}),
     "kernel_shap": (_kernel_shap, {"n_samples": 60}),
 }

@@ -114,7 +114,9 @@ class _ExplainedModel:
 
             chosen = sample_sentences(self._tokens.task, cell.sentences, SENTENCE_SAMPLE_SEED)
             rows = [row for row in rows if test[row].sentence_idx in chosen]
-        return Result(self._explainer.explain(rows, cell.method, cell.method_options))
+        table = self._explainer.explain(rows, cell.method, cell.method_options)
+        note = (table.schema.metadata or {}).get(b"note")
+        return Result(table, info={"note": note.decode()} if note else {})
 
 
 def _load_model(cell: ExplainCell, ledger: Ledger, place: Workplace) -> Subject:

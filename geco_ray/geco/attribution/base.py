@@ -189,12 +189,15 @@ class AttributionInputs:
         """The random stream of one method at one row; the same in any batch and order."""
         return numpy_stream("geco", "explain", *self.stream, method, row)
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, *, copies: int = 1) -> Iterator[Batch]:
         """All sentences in batches whose shape follows from the sentence's length alone, longest first.
 
         Matrix products of another shape may round differently, so a fixed shape makes a result the same to the last bit
         alone and in any company: eight rows, or four, two, one where the token budget holds no more, filled up with
         repetitions; lengths are rounded up to a multiple of four and masked, unless the classifier attends to padding.
+
+        Args:
+            copies: how many times the caller's pass holds each row, for the token budget.
         """
         import torch
 
@@ -204,7 +207,7 @@ class AttributionInputs:
             by_length[-(-len(sentence) // step) * step].append(position)
         for length in sorted(by_length, reverse=True):
             rows = FIXED_ROWS
-            while rows > 1 and rows * length > self.token_budget:
+            while rows > 1 and copies * rows * length > self.token_budget:
                 rows //= 2
             for start in range(0, len(by_length[length]), rows):
                 positions = by_length[length][start : start + rows]

@@ -27,7 +27,7 @@ class DeepLiftOptions(ModelOptions):
     multiply_by_inputs: bool | None = None
 
 
-@ATTRIBUTIONS.register("deep_lift", title="DeepLift", options=DeepLiftOptions)
+@ATTRIBUTIONS.register("deeplift", title="DeepLift", options=DeepLiftOptions)
 def deep_lift(inputs: AttributionInputs, options: Options) -> Scores:
     """Signed sum over the embedding's dimensions of contributions or multipliers, per token.
 
@@ -45,7 +45,7 @@ def deep_lift(inputs: AttributionInputs, options: Options) -> Scores:
     values: list[npt.NDArray[np.floating]] = [np.zeros(0)] * len(inputs.rows)
     sizes = list(values)
     changes = np.zeros(len(inputs.rows))
-    for batch in inputs.batches():
+    for batch in inputs.batches(copies=2):  # Captum lays points and baselines one below the other
         with torch.no_grad():
             points, baselines = _points(inputs, batch, ids_as_vectors=published and options.baseline is None)
         found, change = _attribute(inputs, batch, points, baselines, multiply)
@@ -85,7 +85,7 @@ def _attribute(
     changes: list[Tensor] = []
 
     class Scalar(nn.Module):
-        """The explained scalar of points and baselines, which Captum lays one below the other."""
+        """The explained scalar of points and baselines."""
 
         def __init__(self) -> None:
             super().__init__()
