@@ -30,7 +30,10 @@ Baseline = Literal["pad", "mask", "unk", "zero"]
 ZERO_ID = -1
 """In baseline ids: a position whose word embedding is the zero vector."""
 
-FIXED_ROWS = 8
+FIXED_ROWS = {"cpu": 4}
+"""Rows of a pass by kind of device, else 32. On a processor eight are 1.15 times as fast a row as four, but of six
+sentences, which have about as many lengths, four waste half as much; a GPU takes 32 in the time of one."""
+
 LENGTH_STEP = 4
 
 
@@ -193,11 +196,12 @@ class AttributionInputs:
         """All sentences in batches whose shape follows from the sentence's length alone, longest first.
 
         Matrix products of another shape may round differently, so a fixed shape makes a result the same to the last bit
-        alone and in any company: eight rows, or four, two, one where the token budget holds no more, filled up with
-        repetitions; lengths are rounded up to a multiple of four and masked, unless the classifier attends to padding.
+        alone and in any company: as many rows as the device takes, halved until the token budget holds them, filled up
+        with repetitions. Lengths are rounded up to a multiple of four and masked, unless the classifier attends to
+        padding.
 
         Args:
-            copies: how many times the caller's pass holds each row, for the token budget.
+            copies: how many times the caller's pass holds each row.
         """
         import torch
 
@@ -206,7 +210,7 @@ class AttributionInputs:
         for position, sentence in enumerate(self.sentences):
             by_length[-(-len(sentence) // step) * step].append(position)
         for length in sorted(by_length, reverse=True):
-            rows = FIXED_ROWS
+            rows = max(1, FIXED_ROWS.get(self.device.type, 32) // copies)
             while rows > 1 and copies * rows * length > self.token_budget:
                 rows //= 2
             for start in range(0, len(by_length[length]), rows):
