@@ -228,7 +228,9 @@ def _list_sums(column: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def _without_weights(table: Any) -> Any:
-    return table.drop_columns([name for name in table.column_names if name == "weights"])
+    """Nor the labels of the file, dictionary columns that say what the record says."""
+    dropped = [one.name for one in table.schema if one.name == "weights" or pa.types.is_dictionary(one.type)]
+    return table.drop_columns(dropped)
 
 
 def _common(table: Any) -> Any:

@@ -30,7 +30,7 @@ import numpy as np
 import torch
 
 from geco_ray.cfe.base_model import BaseModel, train_base
-from geco_ray.cfe.changes.base import FAMILIES, Variant, family_names, realise, variant_specs
+from geco_ray.cfe.changes.base import FAMILIES, Variant, family_names, make_variants, variant_specs
 from geco_ray.cfe.data.datasets import load_dataset
 from geco_ray.cfe.methods.betarce.ensemble import betarce_ensemble
 from geco_ray.cfe.model_stack import StackedModels
@@ -63,7 +63,7 @@ def compare_family(family: str, base: BaseModel, pool: Pool, every: int) -> tupl
     """One by one and stacked; the one-by-one time is scaled to all variants."""
     plain, stacked = Clock(), Clock()
     specs = variant_specs(family, base.key)
-    variants = stacked.measure(lambda: realise(specs, base, pool))
+    variants = stacked.measure(lambda: make_variants(specs, base, pool))
     sample = specs[::every]
     make = FAMILIES.get(family).target().change
     differing, largest = 0, 0.0

@@ -6,7 +6,8 @@
 CPU seconds of this process decide, since the machine may be shared; wall seconds stand beside them. ``bar`` is what
 a batch of 64 may take per request: a share of what a plain unbatched implementation needs, whose smallest and largest
 data set mean are in ``counterfactual_reference.json``, with the scores that it reached under ``protocol: paper``.
-``--banks DIR`` keeps the changed models between runs; ``--no-scores`` leaves them out.
+``--root RUN`` takes the models from a run folder of the grid instead of training them; ``--no-scores`` leaves the
+changed models out.
 """
 
 from __future__ import annotations
@@ -26,19 +27,31 @@ import numpy as np
 import pyarrow as pa
 
 from geco_ray.cfe import metrics
-from geco_ray.cfe.bank import CATALOG, Bank, build_bank, load_bank, save_bank
+from geco_ray.cfe.bank import build_bank
 from geco_ray.cfe.base_model import BaseModel, train_base
 from geco_ray.cfe.changes.base import family_names
 from geco_ray.cfe.data.datasets import Dataset, load_dataset
 from geco_ray.cfe.factuals import Factuals, select_factuals
 from geco_ray.cfe.generation import generate
 from geco_ray.cfe.methods.base import METHODS, GenerationTask, Prepared
+from geco_ray.cfe.mlp import Mlp
+from geco_ray.cfe.model_stack import StackedModels
 from geco_ray.cfe.seeding import BASE_SEEDS, BaseKey
 from geco_ray.cfe.training import Pool
+from geco_ray.cfe.validity import validity_table
 from geco_ray.device import limit_threads
+from geco_ray.ledger import Ledger
 
 REFERENCE = json.loads(Path(__file__).with_name("counterfactual_reference.json").read_text())
 DETERMINISTIC = ("kdtree", "rnce")
+
+
+@dataclass
+class Changed:
+    """Changed models and the family of each."""
+
+    models: list[Mlp]
+    families: list[str]
 
 
 @dataclass
@@ -73,7 +86,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, help="the first so many factuals of each base model (all)")
     parser.add_argument("--singles", type=int, default=8, help="factuals to ask one at a time (8)")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--banks", type=Path)
+    parser.add_argument("--root", type=Path, help="a run folder that has the models")
     parser.add_argument("--no-scores", action="store_true")
     arguments = parser.parse_args()
     limit_threads(1)
@@ -82,31 +95,46 @@ def main() -> None:
         costs: dict[str, list[Cost]] = {method: [] for method in arguments.methods}
         scores: dict[str, list[Score]] = {method: [] for method in arguments.methods}
         for seed in arguments.seeds:
-            base, bank = models(dataset, seed, arguments)
+            base, changed = models(dataset, seed, arguments)
             factuals = select_factuals(base, dataset.test)
             task = GenerationTask.of(dataset, base, arguments.protocol, arguments.device)
             for method in arguments.methods:
                 cost, table = measure(method, task, factuals, arguments)
                 costs[method].append(cost)
-                if bank is not None:
-                    scores[method].append(score(table, bank, arguments.device))
+                if changed is not None:
+                    scores[method].append(score(table, changed))
         print_costs(name, arguments, costs)
         if not arguments.no_scores:
             print_scores(name, arguments, scores)
 
 
-def models(dataset: Dataset, seed: int, arguments: Any) -> tuple[BaseModel, Bank | None]:
+def models(dataset: Dataset, seed: int, arguments: Any) -> tuple[BaseModel, Changed | None]:
     """The base model of ``seed`` and, unless scores are left out, its changed models."""
+    if arguments.root:
+        base, changed = stored(dataset, seed, Ledger(arguments.root))
+        return base, None if arguments.no_scores else changed
     base = train_base(BaseKey(dataset.name, seed), Pool.of(dataset))
     if arguments.no_scores:
         return base, None
-    folder = arguments.banks / f"{dataset.name}_{seed}" if arguments.banks else None
-    if folder is not None and (folder / CATALOG).exists():
-        return base, load_bank(folder, dataset.features)
-    bank = build_bank(base, dataset)
-    if folder is not None:
-        save_bank(bank, folder)
-    return base, bank
+    variants = build_bank(base, dataset).variants
+    return base, Changed([one.model for one in variants], [one.spec.family for one in variants])
+
+
+def stored(dataset: Dataset, seed: int, ledger: Ledger) -> tuple[BaseModel, Changed]:
+    """The same from a run folder; however many changed models it has are taken."""
+    key, found, changed = BaseKey(dataset.name, seed), None, Changed([], [])
+    wanted = {"dataset": key.dataset, "data": dataset.fingerprint, "base_seed": seed, "seeding": key.seeding}
+    for record in ledger.records("models"):
+        if all(record.params[name] == value for name, value in wanted.items()):
+            model = Mlp.from_bytes(ledger.table(record)["weights"][0].as_py())
+            if record.params["kind"] == "base":
+                found = BaseModel(key, model)
+            else:
+                changed.models.append(model)
+                changed.families.append(record.params["family"])
+    if found is None or not changed.models:
+        raise SystemExit(f"{ledger.root} lacks models of {key.base_model_id}")
+    return found, changed
 
 
 def measure(method: str, task: GenerationTask, factuals: Factuals, arguments: Any) -> tuple[Cost, pa.Table]:
@@ -129,30 +157,30 @@ def ask(prepared: Prepared, task: GenerationTask, factuals: Factuals, first: int
     return table, (time.process_time() - started) / max(len(ids), 1)
 
 
-def score(table: pa.Table, bank: Bank, device: str) -> Score:
+def score(table: pa.Table, changed: Changed) -> Score:
     """The metrics of one method on one base model."""
-    status = table["status"].to_pylist()
-    valid = np.zeros((len(status), len(bank.variants)), dtype=bool)
-    found = [i for i, state in enumerate(status) if state == "found"]
-    if found:
-        points = np.array(table["counterfactual"].take(pa.array(found)).to_pylist())
-        valid[found] = bank.on(device).favourable(points)
-    families = np.array([variant.spec.family for variant in bank.variants])
-    by_family = {
-        name: percent(metrics.empirical_robustness(status, valid[:, families == name])) for name in family_names()
-    }
+    requests = metrics.count_requests(table["status"].to_pylist(), table["distance"].to_pylist())
+    validity = validity_table(StackedModels(changed.models), table)
+    survived, adverse = validity["variant_valid"].to_pylist(), validity["factual_still_adverse"].to_pylist()
+    by_family = {}
+    for name in family_names():
+        own = [number for number, family in enumerate(changed.families) if family == name]
+        answers = [None if answer is None else [answer[number] for number in own] for answer in survived]
+        pairs = metrics.count_pairs(answers, [[answer[number] for number in own] for answer in adverse])
+        by_family[name] = percent("empirical_robustness", pairs)
     return Score(
-        percent(metrics.coverage(status)),
-        percent(metrics.base_validity(status)),
-        percent(metrics.empirical_robustness(status, valid)),
+        percent("coverage", requests),
+        percent("base_validity", requests),
+        percent("empirical_robustness", metrics.count_pairs(survived, adverse)),
         by_family,
-        metrics.mean_distance(status, table["distance"].to_pylist()).value,
+        metrics.METRICS["distance"].value(requests),
     )
 
 
-def percent(ratio: metrics.Ratio) -> float | None:
-    """The ratio in percent."""
-    return None if ratio.value is None else 100 * ratio.value
+def percent(metric: str, counts: dict[str, float]) -> float | None:
+    """The metric in percent."""
+    value = metrics.METRICS[metric].value(counts)
+    return None if value is None else 100 * value
 
 
 def print_costs(name: str, arguments: Any, costs: dict[str, list[Cost]]) -> None:

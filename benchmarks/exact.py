@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from geco_ray.cfe.base_model import train_bases
 from geco_ray.cfe.data.datasets import load_dataset
 from geco_ray.cfe.factuals import select_factuals
-from geco_ray.cfe.methods.apas import Apas, ApasOptions, prove_request
+from geco_ray.cfe.methods.apas.options import ApasOptions
+from geco_ray.cfe.methods.apas.search import Apas, prove_request
 from geco_ray.cfe.methods.base import METHODS, Answer, GenerationTask
 from geco_ray.cfe.seeding import BASE_SEEDS, BaseKey
 from geco_ray.cfe.training import Pool

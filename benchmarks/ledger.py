@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from geco_ray.cells import BaseCell, Cell, VariantCell
+from geco_ray.cells import Cell
+from geco_ray.experiments.cfe.cells import BaseCell, VariantCell
 from geco_ray.ledger import Ledger, Record
 from geco_ray.plan.remaining import make_plan
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from geco_ray.cfe.base_model import train_base
 from geco_ray.cfe.data.datasets import load_dataset
-from geco_ray.cfe.factuals import tuning_subjects
+from geco_ray.cfe.factuals import tuning_factuals
 from geco_ray.cfe.methods.base import GenerationTask
 from geco_ray.cfe.protocol import PROTOCOLS
 from geco_ray.cfe.seeding import BASE_SEEDS, BaseKey
@@ -37,15 +37,15 @@ def main() -> None:
     for name in DATASETS:
         dataset = load_dataset(name, arguments.data_dir)
         base = train_base(BaseKey(name, BASE_SEEDS[0]), Pool.of(dataset))
-        subjects = tuning_subjects(base, dataset.val)
+        factuals = tuning_factuals(base, dataset.val)
         task = GenerationTask.of(dataset, base, "paper")
         for method in GRIDS:
             for protocol in PROTOCOLS:
-                outcome = tune(method, replace(task, protocol=protocol), subjects.x)
+                outcome = tune(method, replace(task, protocol=protocol), factuals.x)
                 record[method][protocol][name] = outcome.to_json()
                 best = next(c for c in outcome.candidates if c.options == outcome.selected)
                 print(
-                    f"{method:10} {protocol:9} {name:13} n={outcome.subjects} {outcome.selected} "
+                    f"{method:10} {protocol:9} {name:13} n={outcome.factuals} {outcome.selected} "
                     f"valid {best.valid_share:.3f} distance {best.distance}",
                     flush=True,
                 )

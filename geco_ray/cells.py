@@ -20,6 +20,9 @@ from typing import Any, ClassVar
 
 from geco_ray.registry import Options
 
+# Of a field that identifies what another field already names, and that nobody wants to read.
+FINGERPRINT = {"readable": False}
+
 
 def runtime_field(default: Any = dataclasses.MISSING) -> Any:
     """A field that the work needs and the result does not depend on."""
@@ -71,13 +74,20 @@ class Cell:
                 merged |= value.params()
         return merged | self.own() | {"kind": self.KIND}
 
+    def readable(self) -> dict[str, Any]:
+        """:meth:`params` without fingerprints and kind: the values that people tell cells apart by."""
+        merged: dict[str, Any] = {}
+        for name, value in self._identity_fields():
+            if isinstance(value, Cell):
+                merged |= value.readable()
+            elif not _is_cells(value) and type(self).__dataclass_fields__[name].metadata.get("readable", True):
+                merged[name] = _plain(value)
+        return merged
+
     @property
     def title(self) -> str:
         """One line for people: the values that tell this cell from its neighbours."""
-        hidden = {"data", "encoder_fingerprint", "kind", "options"}
-        shown = [
-            str(v) for k, v in self.params().items() if k not in hidden and v is not None and not isinstance(v, dict)
-        ]
+        shown = [str(value) for value in self.readable().values() if value is not None and not isinstance(value, dict)]
         return f"{self.stage} " + " · ".join(shown)
 
 
@@ -89,114 +99,3 @@ def _plain(value: Any) -> Any:
 
 def _is_cells(value: Any) -> bool:
     return isinstance(value, Cell) or (isinstance(value, tuple) and bool(value) and isinstance(value[0], Cell))
-
-
-# --- GECOBench ---
-
-
-@dataclass(frozen=True)
-class TrainCell(Cell):
-    """One classifier: a paradigm trained on one task from one seed (``seed`` is None where nothing is drawn).
-
-    ``encoder`` names what the model starts from: the encoder, or only its tokenizer where the paradigm uses no more.
-    """
-
-    STAGE: ClassVar[str] = "train"
-    dataset: str
-    data: str
-    encoder: str
-    encoder_fingerprint: str
-    paradigm: str
-    paradigm_options: Options
-    seed: int | None
-    protocol: str
-    encoder_source: str = runtime_field("")
-
-
-@dataclass(frozen=True)
-class ExplainCell(Cell):
-    """One method's attributions for the test sentences of one classifier (all of them, or a seeded sample)."""
-
-    STAGE: ClassVar[str] = "explain"
-    VERSION: ClassVar[int] = 2
-    model: TrainCell
-    method: str
-    method_options: Options
-    sentences: int | None = None
-
-
-@dataclass(frozen=True)
-class ScoreCell(Cell):
-    """The metrics of one explain cell, row by row."""
-
-    STAGE: ClassVar[str] = "score"
-    explained: ExplainCell
-
-
-# --- robust counterfactuals ---
-
-
-@dataclass(frozen=True)
-class BaseCell(Cell):
-    """One base model: a network trained on one data set's training part."""
-
-    STAGE: ClassVar[str] = "models"
-    KIND: ClassVar[str] = "base"
-    dataset: str
-    data: str
-    base_seed: int
-    seeding: str
-
-
-@dataclass(frozen=True)
-class VariantCell(Cell):
-    """One changed model: variant ``variant`` (0 to 24) of one change family of one base model."""
-
-    STAGE: ClassVar[str] = "models"
-    KIND: ClassVar[str] = "variant"
-    base: BaseCell
-    family: str
-    variant: int
-
-
-@dataclass(frozen=True)
-class CounterfactualCell(Cell):
-    """One method's counterfactuals for the rejected test rows of one base model."""
-
-    STAGE: ClassVar[str] = "counterfactuals"
-    base: BaseCell
-    method: str
-    method_options: Options
-    protocol: str
-
-
-@dataclass(frozen=True)
-class ProofCell(Cell):
-    """Requests ``first`` to ``end`` - 1 of a method that proves its answers: resumed and computed on their own."""
-
-    STAGE: ClassVar[str] = "counterfactuals"
-    KIND: ClassVar[str] = "proof"
-    base: BaseCell
-    method: str
-    method_options: Options
-    protocol: str
-    first: int
-    end: int
-
-
-@dataclass(frozen=True)
-class ProvedCell(CounterfactualCell):
-    """The counterfactuals of a method that proves its answers, put together from their blocks."""
-
-    KIND: ClassVar[str] = "proved"
-    blocks: tuple[ProofCell, ...] = ()
-
-
-@dataclass(frozen=True)
-class ValidityCell(Cell):
-    """The counterfactuals of one cell, held fixed and tested on the variants of one change family."""
-
-    STAGE: ClassVar[str] = "validity"
-    counterfactuals: CounterfactualCell
-    family: str
-    variants: tuple[VariantCell, ...]

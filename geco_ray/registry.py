@@ -86,15 +86,21 @@ class Registry(Generic[T]):
         self._entries: dict[str, Entry[T]] = {}
         self._loaded = False
 
-    def register(self, name: str, *, title: str | None = None, options: type[Options] = NoOptions) -> Callable[[T], T]:
+    def register(
+        self, name: str, *, title: str | None = None, options: type[Options] = NoOptions, module: str | None = None
+    ) -> Callable[[T], T]:
         """Decorator: register the class or function below under ``name``.
+
+        Args:
+            module: where it is from, for a target that does not know it (one that is neither class nor function).
 
         Raises:
             ValueError: two components share a name or title (compared by letters and digits only).
         """
 
         def add(target: T) -> T:
-            entry = Entry(name, title or name, target, options, getattr(target, "__module__", "?"))
+            source = module or str(getattr(target, "__module__", "?"))
+            entry = Entry(name, title or name, target, options, source)
             for old in self._entries.values():
                 same = {simplify(old.name), simplify(old.title)} & {simplify(entry.name), simplify(entry.title)}
                 if same and not _reloaded(old, entry):

@@ -16,11 +16,13 @@ import pandas as pd
 from analysis.aggregate import over_seeds, ratio, seed_values
 from analysis.intervals import bootstrap
 from analysis.load import Frames
+from geco_ray.cfe.metrics import METRICS
 
 GROUP = ("dataset", "method", "protocol", "seeding", "settings")
 RATES = ("coverage", "base_validity", "robustness", "end_to_end")
 EXTRAS = ("valid_share", "conditional_survival", "certified_coverage", "robustness_no_bootstrap")
 STATUSES = ("found", "base_invalid", "not_found", "budget", "error")
+_SHORT = {"empirical_robustness": "robustness", "end_to_end_robustness": "end_to_end"}  # metrics' columns here
 _SUMS = ("requests", "generated", "valid", "certified", *STATUSES)
 _PAIRS = ("pairs", "survived", "eligible", "eligible_survived", "asked", "variants", "other_pairs", "other_survived")
 
@@ -180,15 +182,8 @@ def _certified(rows: pd.DataFrame) -> pd.Series:
 
 def _with_metrics(counts: pd.DataFrame) -> pd.DataFrame:
     out = counts.copy()
-    out["coverage"] = ratio(out["generated"], out["requests"])
-    out["base_validity"] = ratio(out["valid"], out["generated"])
-    out["valid_share"] = ratio(out["valid"], out["requests"])
-    out["robustness"] = ratio(out["survived"], out["pairs"])
-    out["end_to_end"] = ratio(out["survived"], out["asked"])
-    out["conditional_survival"] = ratio(out["eligible_survived"], out["eligible"])
-    out["robustness_no_bootstrap"] = ratio(out["other_survived"], out["other_pairs"])
-    out["certified_coverage"] = ratio(out["certified"], out["requests"])
-    out["distance"] = ratio(out["distance_sum"], out["valid"])
+    for metric in METRICS.values():
+        out[_SHORT.get(metric.name, metric.name)] = ratio(out[metric.numerator], out[metric.denominator])
     return out
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from geco_ray.cfe.decision import favourable as decide
 from geco_ray.cfe.mlp import Mlp
 
 if TYPE_CHECKING:
@@ -46,11 +47,10 @@ class Descriptors:
 def describe(base: Mlp, variant: Mlp, test: Part) -> Descriptors:
     """Compare a variant with its base model on the test part."""
     p, q = base.probability(test.x), variant.probability(test.x)
-    half = np.float32(0.5)
-    before, after = balanced_accuracy(test.y, p >= half), balanced_accuracy(test.y, q >= half)
+    before, after = balanced_accuracy(test.y, decide(p)), balanced_accuracy(test.y, decide(q))
     linf, l2 = parameter_distances(base, variant)
     return Descriptors(
-        hard_disagreement=float(np.mean((p >= half) != (q >= half))),
+        hard_disagreement=float(np.mean(decide(p) != decide(q))),
         probability_mae=float(np.mean(np.abs(p.astype(np.float64) - q.astype(np.float64)))),
         base_balanced_accuracy=before,
         balanced_accuracy=after,

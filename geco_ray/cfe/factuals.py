@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from geco_ray.cfe.base_model import BaseModel
+from geco_ray.cfe.decision import favourable
 from geco_ray.cfe.seeding import BASE_SEEDS
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def select_factuals(base: BaseModel, test: Part, limit: int = MAX_FACTUALS) -> F
     return _sample(base, test, limit, base.key.draw32(base.key.seed + 30_000, "factuals"))
 
 
-def tuning_subjects(base: BaseModel, val: Part, limit: int = MAX_TUNING) -> Factuals:
+def tuning_factuals(base: BaseModel, val: Part, limit: int = MAX_TUNING) -> Factuals:
     """Sample up to 25 adverse validation rows for tuning; the paper tunes on the first base model (2026) only.
 
     Raises:
@@ -57,7 +58,7 @@ def tuning_subjects(base: BaseModel, val: Part, limit: int = MAX_TUNING) -> Fact
 
 def _sample(base: BaseModel, part: Part, limit: int, seed: int) -> Factuals:
     probability = base.model.probability(part.x)
-    eligible = np.flatnonzero(probability < np.float32(0.5))
+    eligible = np.flatnonzero(~favourable(probability))
     size = min(limit, len(eligible))
     # What pandas' Series.sample(n, random_state=seed) does: NumPy's legacy generator, so the rows are the paper's.
     taken = eligible[np.random.RandomState(seed).choice(len(eligible), size=size, replace=False)] if size else eligible

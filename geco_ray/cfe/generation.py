@@ -22,9 +22,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from geco_ray.cfe.decision import favourable
 from geco_ray.cfe.distance import mean_scaled_l1
 from geco_ray.cfe.methods.base import Answer, GenerationTask, Prepared, Scalar
-from geco_ray.cfe.rowwise import probabilities
 from geco_ray.errors import GecoRayError
 
 _log = logging.getLogger(__name__)
@@ -159,12 +159,13 @@ def _judge(task: GenerationTask, rows: NDArray[np.float64], answers: list[Answer
         if point is not None:
             points[i] = point
     judged = np.flatnonzero(np.array(status) == "found")
-    p = probabilities(task.model, points[judged])
+    p = task.model.probability(points[judged])
+    accepted = favourable(p)
     distance = mean_scaled_l1(points[judged], rows[judged], task.mad)
     verdict = _Verdict(status, reason, [None] * k, [None] * k, [None] * k, [dict(a.columns) for a in answers])
     for place, i in enumerate(judged.tolist()):
         verdict.probability[i], verdict.point[i] = float(p[place]), points[i]
-        if p[place] >= 0.5:
+        if accepted[place]:
             verdict.distance[i] = float(distance[place])
         else:
             status[i], reason[i] = "base_invalid", "the base model calls the returned point adverse"

@@ -1,139 +1,164 @@
-"""The counterfactual benchmark's metrics, each as a ratio of two exact counts.
+"""The counterfactual benchmark's metrics, as data: each is one count over another.
 
-Q requests; G of them generated (status ``found`` or ``base_invalid``); V of those base-valid (``found``); M changed
-models (of one family, or all). The V x M pairs of a base-valid counterfactual and a changed model are P; K of them stay
-favourable.
+Tables and arrays are counted into the same columns. Of the requests: ``requests``; ``generated`` (status ``found`` or
+``base_invalid``: a point came back); ``valid`` (``found``: the base model accepts it), with ``distance_sum`` over them;
+``certified`` (the answer carries its method's certificate). Of the pairs of a request and a changed model: ``asked``
+(all of them); ``pairs`` (those of a base-valid counterfactual), of which ``survived`` stay favourable; ``eligible`` and
+``eligible_survived``, the same for changed models that still reject the factual; ``other_pairs`` and
+``other_survived``, the same without the family ``bootstrap``.
 
-======================  =============  ================================================
-metric                  formula        null when
-======================  =============  ================================================
-coverage                G / Q          there are no requests
-base validity           V / G          nothing was generated
-valid share             V / Q          there are no requests
-empirical robustness    K / P          nothing is base-valid, or M is 0
-end-to-end robustness   K / (Q x M)    there are no requests, or M is 0
-conditional survival    K' / P'        no pair is eligible (see below)
-certified coverage      C / Q          there are no requests
-distance                mean over V    nothing is base-valid
-======================  =============  ================================================
-
-P' and K' count only the pairs of P and K whose changed model still calls the factual adverse; C counts the answers that
-carry their method's certificate. Conditional survival and the valid share are extras, not the paper's.
-
-All ratios lie in [0, 1] and higher is better; a distance is at least 0 and lower is closer. End-to-end robustness is
-coverage x base validity x empirical robustness. Ratios add: pooled values are sums of counts, seed-level means are
-means of :attr:`Ratio.value`.
+Counts add: pooled values are made of sums of counts, seed-level means are means of :meth:`Metric.value`.
+End-to-end robustness is coverage x base validity x empirical robustness.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 GENERATED = frozenset({"found", "base_invalid"})
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio:
-    """A count over a count; ``value`` is ``None`` where the denominator is 0, never 0."""
+class Metric:
+    """One metric: ``numerator`` / ``denominator``, two of the columns above; null where the denominator is 0, never 0.
 
-    numerator: int
-    denominator: int
-
-    @property
-    def value(self) -> float | None:
-        """Numerator over denominator, or ``None`` if undefined."""
-        return self.numerator / self.denominator if self.denominator else None
-
-    def __add__(self, other: Ratio) -> Ratio:
-        """The ratio over both populations together."""
-        return Ratio(self.numerator + other.numerator, self.denominator + other.denominator)
-
-
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """A sum over a count; ``value`` is ``None`` for a count of 0."""
-
-    total: float
-    count: int
-
-    @property
-    def value(self) -> float | None:
-        """Total over count, or ``None`` if undefined."""
-        return self.total / self.count if self.count else None
-
-    def __add__(self, other: Mean) -> Mean:
-        """The mean over both populations together."""
-        return Mean(self.total + other.total, self.count + other.count)
-
-
-def coverage(status: Sequence[str]) -> Ratio:
-    """G / Q: requests for which a point came back."""
-    return Ratio(sum(s in GENERATED for s in status), len(status))
-
-
-def base_validity(status: Sequence[str]) -> Ratio:
-    """V / G: returned points that the base model calls favourable."""
-    return Ratio(sum(s == "found" for s in status), sum(s in GENERATED for s in status))
-
-
-def valid_share(status: Sequence[str]) -> Ratio:
-    """V / Q: requests that end with a base-valid counterfactual."""
-    return Ratio(sum(s == "found" for s in status), len(status))
-
-
-def empirical_robustness(status: Sequence[str], variant_valid: NDArray[np.bool_]) -> Ratio:
-    """K / P: pairs of a base-valid counterfactual and a changed model that also calls it favourable.
-
-    Args:
-        status: one per request.
-        variant_valid: bool (requests, models); rows of requests without a base-valid point are ignored.
+    Attributes:
+        name: what code calls it. title: what people read. null_when: in words, when there is no value.
+        high: upper end of its range, ``None`` if it has none; the lower end is 0.
+        better: the direction of better values.
     """
-    valid = _base_valid(status, variant_valid)
-    return Ratio(int(variant_valid[valid].sum()), int(valid.sum()) * variant_valid.shape[1])
+
+    name: str
+    title: str
+    numerator: str
+    denominator: str
+    null_when: str
+    high: float | None = 1.0
+    better: Literal["higher", "lower"] = "higher"
+
+    def value(self, counts: Mapping[str, float]) -> float | None:
+        """The metric of these counts, or ``None`` if it is undefined.
+
+        Raises:
+            KeyError: the counts lack one of the two columns.
+        """
+        numerator, denominator = counts[self.numerator], counts[self.denominator]
+        return numerator / denominator if denominator else None
 
 
-def end_to_end_robustness(status: Sequence[str], variant_valid: NDArray[np.bool_]) -> Ratio:
-    """K / (Q x models): the same pairs over all requests, so that failures count; arguments as above."""
-    valid = _base_valid(status, variant_valid)
-    return Ratio(int(variant_valid[valid].sum()), len(valid) * variant_valid.shape[1])
+_NO_REQUEST, _NOTHING_VALID = "there are no requests", "nothing is base-valid"
+_NO_PAIR = "nothing is base-valid, or there are no changed models"
+
+METRICS: Mapping[str, Metric] = MappingProxyType(
+    {
+        metric.name: metric
+        for metric in (
+            Metric("coverage", "Coverage", "generated", "requests", _NO_REQUEST),
+            Metric("base_validity", "Base validity", "valid", "generated", "nothing was generated"),
+            Metric("valid_share", "Valid share", "valid", "requests", _NO_REQUEST),
+            Metric("empirical_robustness", "Empirical robustness", "survived", "pairs", _NO_PAIR),
+            Metric(
+                "end_to_end_robustness",
+                "End-to-end robustness",
+                "survived",
+                "asked",
+                "there are no requests or no changed models",
+            ),
+            Metric(
+                "conditional_survival",
+                "Conditional survival",
+                "eligible_survived",
+                "eligible",
+                "no changed model still rejects the factual of a base-valid counterfactual",
+            ),
+            # On the recipe of that family BetaRCE's helper models are made.
+            Metric(
+                "robustness_no_bootstrap",
+                "Empirical robustness without bootstrap",
+                "other_survived",
+                "other_pairs",
+                _NO_PAIR,
+            ),
+            Metric("certified_coverage", "Certified coverage", "certified", "requests", _NO_REQUEST),
+            Metric("distance", "Distance", "distance_sum", "valid", _NOTHING_VALID, high=None, better="lower"),
+        )
+    }
+)
+"""All metrics by name. ``distance`` is the paper's proximity: the mean of scaled l1 distances."""
 
 
-def conditional_survival(
-    status: Sequence[str], variant_valid: NDArray[np.bool_], factual_still_adverse: NDArray[np.bool_]
-) -> Ratio:
-    """Empirical robustness over the pairs whose changed model still calls the factual adverse.
+def count_requests(
+    status: Sequence[str],
+    distance: Sequence[float | None] | None = None,
+    certified: Sequence[bool | None] | None = None,
+) -> dict[str, float]:
+    """The columns that count requests, from the columns of a counterfactuals table.
 
-    Args:
-        status: one per request.
-        variant_valid: bool (requests, models).
-        factual_still_adverse: bool (requests, models).
-    """
-    pairs = _base_valid(status, variant_valid)[:, None] & factual_still_adverse
-    return Ratio(int((variant_valid & pairs).sum()), int(pairs.sum()))
-
-
-def certified_coverage(certified: Sequence[bool | None]) -> Ratio:
-    """Requests whose answer carries its method's certificate, over all requests; ``None`` is no certificate."""
-    return Ratio(sum(bool(c) for c in certified), len(certified))
-
-
-def mean_distance(status: Sequence[str], distance: Sequence[float | None]) -> Mean:
-    """Mean distance of the base-valid counterfactuals.
+    ``distance_sum`` and ``certified`` are there if their column is given; a null certificate is none.
 
     Raises:
         ValueError: a base-valid counterfactual has no distance.
     """
-    values = [x for s, x in zip(status, distance, strict=True) if s == "found"]
-    if any(x is None for x in values):
-        raise ValueError("a base-valid counterfactual has no distance")
-    return Mean(float(np.sum(np.array(values, dtype=np.float64))), len(values))
+    valid = [state == "found" for state in status]
+    counts: dict[str, float] = {
+        "requests": len(status),
+        "generated": sum(state in GENERATED for state in status),
+        "valid": sum(valid),
+    }
+    if distance is not None:
+        values = [x for ok, x in zip(valid, distance, strict=True) if ok]
+        if any(x is None for x in values):
+            raise ValueError("a base-valid counterfactual has no distance")
+        counts["distance_sum"] = float(np.sum(np.array(values, dtype=np.float64)))
+    if certified is not None:
+        counts["certified"] = sum(bool(c) for c in certified)
+    return counts
 
 
-def _base_valid(status: Sequence[str], variant_valid: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    if variant_valid.ndim != 2 or len(variant_valid) != len(status):
-        raise ValueError(f"expected ({len(status)}, models) validities, got shape {variant_valid.shape}")
-    return np.array([s == "found" for s in status], dtype=bool)
+def count_pairs(
+    variant_valid: Sequence[Sequence[bool] | None],
+    factual_still_adverse: Sequence[Sequence[bool]],
+    other: Sequence[bool] | None = None,
+) -> dict[str, float]:
+    """The columns that count pairs, from the columns of a validity table.
+
+    Args:
+        variant_valid: one entry per request, null where it has no base-valid counterfactual.
+        factual_still_adverse: bool (requests, models).
+        other: bool (models,), those that are not of the family ``bootstrap``; without it ``other_pairs`` and
+            ``other_survived`` are left out.
+
+    Raises:
+        ValueError: the arguments have different lengths.
+    """
+    models = len(factual_still_adverse[0]) if len(factual_still_adverse) else len(other or ())
+    adverse = np.array(factual_still_adverse, dtype=np.bool_).reshape(len(factual_still_adverse), models)
+    survived, valid = np.zeros_like(adverse), np.zeros_like(adverse)
+    for row, answer in enumerate(_of_equal_length(variant_valid, adverse)):
+        if answer is not None:
+            survived[row], valid[row] = answer, True
+    counts: dict[str, float] = {
+        "asked": adverse.size,
+        "pairs": int(valid.sum()),
+        "survived": int(survived.sum()),
+        "eligible": int((valid & adverse).sum()),
+        "eligible_survived": int((survived & adverse).sum()),
+    }
+    if other is not None:
+        counts["other_pairs"] = int(valid[:, np.array(other, dtype=np.bool_)].sum())
+        counts["other_survived"] = int(survived[:, np.array(other, dtype=np.bool_)].sum())
+    return counts
+
+
+def _of_equal_length(
+    variant_valid: Sequence[Sequence[bool] | None], adverse: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+) -> Sequence[Sequence[bool] | None]:
+    lengths = {len(answer) for answer in variant_valid if answer is not None}
+    if len(variant_valid) != len(adverse) or not lengths <= {adverse.shape[1]}:
+        raise ValueError(f"expected {adverse.shape} validities, got {len(variant_valid)} rows of {sorted(lengths)}")
+    return variant_valid

@@ -1,7 +1,6 @@
 """The benchmark's classifier: a ReLU network with one logit, held as plain float32 arrays.
 
-A model is data, not a framework object: it hashes, stores and travels as bytes, and gives a torch view on a device
-where gradients are wanted.
+A model is data, not a framework object: it hashes, stores and travels as bytes.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from geco_ray.cfe import decision
 from geco_ray.errors import UserError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import torch
 
 HIDDEN = (32, 32)
 
@@ -59,33 +58,17 @@ class Mlp:
         return tuple(int(weight.shape[0]) for weight in self.weights[:-1])
 
     def logit(self, x: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
-        """Logits float32 (n,) of rows (n, d)."""
-        h = np.asarray(x, dtype=np.float32)
-        if h.ndim != 2 or h.shape[1] != self.inputs:
-            raise ValueError(f"expected rows of {self.inputs} features, got shape {h.shape}")
-        last = len(self.weights) - 1
-        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            h = h @ weight.T + bias
-            if layer < last:
-                h = np.maximum(h, np.float32(0))
-        return h[:, 0]
+        """Logits float32 (n,) of rows (n, d), the same bits for a row in any company (:mod:`geco_ray.cfe.decision`)."""
+        weights, biases = ([array[None] for array in arrays] for arrays in (self.weights, self.biases))
+        return np.asarray(decision.logits(weights, biases, x)[0])
 
     def probability(self, x: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
         """Probability of the favourable class, float32 (n,)."""
-        return sigmoid(self.logit(x))
+        return decision.probability(self.logit(x))
 
     def favourable(self, x: npt.NDArray[np.floating]) -> npt.NDArray[np.bool_]:
         """Whether each row is decided favourably (p >= 0.5), bool (n,)."""
-        return np.asarray(self.probability(x) >= np.float32(0.5))
-
-    def on(self, device: torch.device | str) -> TorchMlp:
-        """The same network as torch tensors on ``device``; differentiable in its input, its weights are constants."""
-        import torch
-
-        def tensors(arrays: Sequence[npt.NDArray[np.float32]]) -> tuple[torch.Tensor, ...]:
-            return tuple(torch.tensor(array, device=device) for array in arrays)
-
-        return TorchMlp(tensors(self.weights), tensors(self.biases))
+        return np.asarray(self.logit(x) >= 0)
 
     def to_bytes(self) -> bytes:
         """The model in safetensors format; equal models give equal bytes."""
@@ -135,34 +118,3 @@ class Mlp:
             weights.append(weight.numpy())
             biases.append(torch.empty(fan_out).uniform_(-bound, bound, generator=generator).numpy())
         return Mlp(tuple(weights), tuple(biases))
-
-
-class TorchMlp:
-    """A network's torch view: rows (..., d) in, logits or probabilities (...) out, differentiable in the rows."""
-
-    def __init__(self, weights: tuple[torch.Tensor, ...], biases: tuple[torch.Tensor, ...]) -> None:
-        self.weights, self.biases = weights, biases
-
-    def logit(self, x: torch.Tensor) -> torch.Tensor:
-        """Logits (...) of rows (..., d); ``x`` is cast to float32."""
-        import torch
-
-        h = x.to(torch.float32)
-        last = len(self.weights) - 1
-        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            h = torch.nn.functional.linear(h, weight, bias)
-            if layer < last:
-                h = torch.relu(h)
-        return h.squeeze(-1)
-
-    def probability(self, x: torch.Tensor) -> torch.Tensor:
-        """Probability of the favourable class (...)."""
-        import torch
-
-        return torch.sigmoid(self.logit(x))
-
-
-def sigmoid(z: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Logistic function in float32, without overflow for large negative logits."""
-    e = np.exp(-np.abs(z))
-    return np.where(z >= 0, np.float32(1) / (np.float32(1) + e), e / (np.float32(1) + e)).astype(np.float32)

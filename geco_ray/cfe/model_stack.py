@@ -1,4 +1,4 @@
-"""Many networks asked about the same rows at once: one batched computation for each shape."""
+"""Many networks asked about the same rows at once."""
 
 from __future__ import annotations
 
@@ -6,67 +6,50 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
+from geco_ray.cfe import decision
 from geco_ray.cfe.mlp import Mlp
-from geco_ray.cfe.training.layout import common_widths, flatten, layer_shapes, layers
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-TILE = 256  # rows per pass; short passes are padded, so an answer does not depend on how many rows are asked together
+    from numpy.typing import NDArray
 
 
 class StackedModels:
-    """Networks on a device, grouped by similar shape; loaded once, asked often.
+    """Networks grouped by shape, loaded once and asked often; a network's answers are those it gives alone.
+
+    Args:
+        models: the networks, in the order of the answers' columns.
 
     Raises:
         ValueError: no networks, or networks with different numbers of inputs.
     """
 
-    def __init__(self, models: Sequence[Mlp], device: torch.device | str = "cpu") -> None:
+    def __init__(self, models: Sequence[Mlp]) -> None:
         if len({model.inputs for model in models}) != 1:
             raise ValueError("the networks must have one number of inputs")
-        self.count, self.inputs, self.device = len(models), models[0].inputs, torch.device(device)
+        self.models = tuple(models)
         groups: dict[tuple[int, ...], list[int]] = {}
         for index, model in enumerate(models):
-            groups.setdefault(common_widths(model.hidden), []).append(index)
-        self._groups: list[tuple[list[int], list[torch.Tensor]]] = []
-        for widths, members in groups.items():
-            shapes = layer_shapes(self.inputs, widths)
-            flat = torch.tensor(np.stack([flatten(models[index], shapes) for index in members]), device=self.device)
-            matrices = layers(flat, shapes)
-            self._groups.append((members, [matrix.transpose(1, 2) for matrix in matrices]))
+            groups.setdefault(model.hidden, []).append(index)
+        self._groups = []
+        for members in groups.values():
+            own = [models[index] for index in members]
+            depth = range(len(own[0].weights))
+            weights = [np.stack([model.weights[layer] for model in own]) for layer in depth]
+            biases = [np.stack([model.biases[layer] for model in own]) for layer in depth]
+            self._groups.append((members, weights, biases))
 
-    def probability(self, x: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
-        """Probabilities float32 (n, models) of rows (n, d), which are cast to float32.
-
-        Memory is bounded: rows are taken 256 at a time.
-        """
-        rows = np.asarray(x, dtype=np.float32)
-        if rows.ndim != 2 or rows.shape[1] != self.inputs:
-            raise ValueError(f"expected rows of {self.inputs} features, got shape {rows.shape}")
-        out = np.empty((len(rows), self.count), dtype=np.float32)
-        for low in range(0, len(rows), TILE):
-            part = rows[low : low + TILE]
-            out[low : low + TILE] = self._tile(part)[:, : len(part)].T
+    def logit(self, x: NDArray[np.floating]) -> NDArray[np.float32]:
+        """Logits float32 (n, models) of rows (n, d), see :func:`geco_ray.cfe.decision.logits`."""
+        out = np.empty((len(x), len(self.models)), dtype=np.float32)
+        for members, weights, biases in self._groups:
+            out[:, members] = decision.logits(weights, biases, x).T
         return out
 
-    def favourable(self, x: npt.NDArray[np.floating]) -> npt.NDArray[np.bool_]:
-        """Whether each network decides each row favourably (p >= 0.5), bool (n, models)."""
-        return np.asarray(self.probability(x) >= np.float32(0.5))
+    def probability(self, x: NDArray[np.floating]) -> NDArray[np.float32]:
+        """Probabilities of the favourable class, float32 (n, models)."""
+        return decision.probability(self.logit(x))
 
-    @torch.no_grad()
-    def _tile(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        inputs = np.zeros((self.inputs + 1, TILE), dtype=np.float32)
-        inputs[:-1, : len(rows)], inputs[-1] = rows.T, 1
-        first = torch.tensor(inputs, device=self.device)
-        out = np.empty((self.count, TILE), dtype=np.float32)
-        for members, matrices in self._groups:
-            h = first.expand(len(members), *first.shape)
-            for matrix in matrices[:-1]:
-                above = torch.ones(len(members), matrix.shape[1] + 1, TILE, device=self.device)
-                torch.bmm(matrix, h, out=above[:, :-1])
-                h = above.relu_()
-            out[members] = torch.sigmoid(torch.bmm(matrices[-1], h))[:, 0].cpu().numpy()
-        return out
+    def favourable(self, x: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Whether each network decides each row favourably, bool (n, models)."""
+        return np.asarray(self.logit(x) >= 0)

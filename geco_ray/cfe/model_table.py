@@ -1,16 +1,16 @@
-"""One row per model, base or changed: its name, how it was made, how far it is from its base model, its weights."""
+"""One row per model, base or changed: how it was made, how far it is from its base model, its weights."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from geco_ray.cfe.base_model import BaseModel
 from geco_ray.cfe.changes.base import Variant
-from geco_ray.cfe.descriptors import describe
+from geco_ray.cfe.descriptors import Descriptors, describe
 from geco_ray.cfe.mlp import Mlp
 
 if TYPE_CHECKING:
@@ -18,55 +18,45 @@ if TYPE_CHECKING:
 
     from geco_ray.cfe.data.datasets import Part
 
-NAMED = {"change_id": "string", "family": "string", "variant": "int64", "level": "string", "replicate": "int64"}
-MEASURED = (
-    "hard_disagreement",
-    "probability_mae",
-    "base_balanced_accuracy",
-    "balanced_accuracy",
-    "balanced_accuracy_drop",
-    "linf_distance",
-    "l2_distance",
-)
-
-
-def model_schema() -> pa.Schema:
-    """Columns of :func:`model_table`; a base model has null in those that name a change."""
-    import pyarrow as pa
-
-    kinds = {"string": pa.string(), "int64": pa.int64()}
-    fields = [pa.field(name, kinds[kind]) for name, kind in NAMED.items()]
-    fields += [pa.field("seed", pa.int64()), pa.field("draw", pa.string())]
-    fields += [pa.field(name, pa.float64()) for name in MEASURED]
-    fields += [pa.field(name, pa.int64()) for name in ("adverse_test_rows", "best_epoch", "epochs")]
-    return pa.schema([*fields, pa.field("sha256", pa.string()), pa.field("weights", pa.binary())])
-
-
-def model_table(base: BaseModel, variants: Sequence[Variant], test: Part) -> pa.Table:
-    """One row per variant, in order; descriptors are taken on the test part."""
-    import pyarrow as pa
-
-    rows = []
-    for variant in variants:
-        spec = asdict(variant.spec)
-        named = {name: spec[name] for name in (*NAMED, "seed", "draw")}
-        rows.append(named | _measured(base, variant.model, variant.epochs, variant.best_epoch, test))
-    return pa.Table.from_pylist(rows, schema=model_schema())
+NAMED = ("change_id", "family", "level", "seed", "draw")  # null for a base model, but for its seed
+TRAINED = ("epochs", "best_epoch")
+MEASURED = (*(field.name for field in fields(Descriptors)), "weights")
 
 
 def base_table(base: BaseModel, test: Part) -> pa.Table:
-    """The one row of a base model."""
+    """The one row of a base model.
+
+    Columns: ``change_id``, ``family``, ``level``, ``seed`` (the base seed), ``draw``, ``epochs``, ``best_epoch``,
+    ``adverse_test_rows`` (rows of the test part that it decides adversely), the fields of
+    :class:`geco_ray.cfe.descriptors.Descriptors`, and ``weights`` (safetensors).
+    """
+    named: dict[str, Any] = dict.fromkeys(NAMED) | {"seed": base.key.seed}
+    trained = {"epochs": base.epochs, "best_epoch": base.best_epoch}
+    adverse = {"adverse_test_rows": int(np.sum(~base.model.favourable(test.x)))}
+    row = named | trained | adverse | _measured(base.model, base.model, test)
+    return _table([row], (*NAMED, *TRAINED, "adverse_test_rows", *MEASURED))
+
+
+def model_table(base: BaseModel, variants: Sequence[Variant], test: Part) -> pa.Table:
+    """One row per variant of ``base``, in order; the columns of :func:`base_table` without ``adverse_test_rows``.
+
+    Descriptors are taken on the test part.
+    """
+    rows = []
+    for variant in variants:
+        named: dict[str, Any] = {name: getattr(variant.spec, name) for name in NAMED}
+        trained = {"epochs": variant.epochs, "best_epoch": variant.best_epoch}
+        rows.append(named | trained | _measured(base.model, variant.model, test))
+    return _table(rows, (*NAMED, *TRAINED, *MEASURED))
+
+
+def _measured(base: Mlp, model: Mlp, test: Part) -> dict[str, Any]:
+    return asdict(describe(base, model, test)) | {"weights": model.to_bytes()}
+
+
+def _table(rows: list[dict[str, Any]], names: Sequence[str]) -> pa.Table:
     import pyarrow as pa
 
-    row = {"seed": base.key.initial_seed} | _measured(base, base.model, base.epochs, base.best_epoch, test)
-    return pa.Table.from_pylist([row], schema=model_schema())
-
-
-def _measured(base: BaseModel, model: Mlp, epochs: int, best_epoch: int, test: Part) -> dict[str, Any]:
-    return asdict(describe(base.model, model, test)) | {
-        "adverse_test_rows": int(np.sum(~model.favourable(test.x))),
-        "epochs": epochs,
-        "best_epoch": best_epoch,
-        "sha256": model.digest(),
-        "weights": model.to_bytes(),
-    }
+    texts, numbers = ("change_id", "family", "level", "draw"), ("seed", "epochs", "best_epoch", "adverse_test_rows")
+    kinds = dict.fromkeys(texts, pa.string()) | dict.fromkeys(numbers, pa.int64()) | {"weights": pa.binary()}
+    return pa.Table.from_pylist(rows, schema=pa.schema([(name, kinds.get(name, pa.float64())) for name in names]))

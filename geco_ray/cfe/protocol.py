@@ -15,14 +15,14 @@ from geco_ray.errors import unknown_name
 
 
 @dataclass(frozen=True, slots=True)
-class Switches:
+class Protocol:
     """One protocol, resolved.
 
     Args:
         wachter_bce_per_feature: count Wachter's cross-entropy d times, as a broadcast over the d distances does.
         lime_centre: what LIME's sample is drawn around.
         lime_tuning_replays_release: tune ROAR-LIME on the draws of the released code, whose one stream of the
-            base seed runs through all subjects; the selection hangs on them. Otherwise each subject has its
+            base seed runs through all factuals; the selection hangs on them. Otherwise each factual has its
             own stream, as every request has under both protocols.
         rbr_exact_gradient: take the exact derivative of RBR's pessimistic loss, not the coded one, whose
             first component has a wrong sign in its last term.
@@ -46,7 +46,7 @@ class Switches:
 
 PROTOCOLS = MappingProxyType(
     {
-        "paper": Switches(
+        "paper": Protocol(
             wachter_bce_per_feature=True,
             lime_centre="training_mean",
             lime_tuning_replays_release=True,
@@ -56,7 +56,7 @@ PROTOCOLS = MappingProxyType(
             robx_class_includes_half=False,
             apas_stops_when_infeasible=False,
         ),
-        "corrected": Switches(
+        "corrected": Protocol(
             wachter_bce_per_feature=False,
             lime_centre="factual",
             lime_tuning_replays_release=False,
@@ -70,12 +70,12 @@ PROTOCOLS = MappingProxyType(
 )
 
 
-def switches(protocol: str) -> Switches:
-    """The switches of ``protocol``.
+def resolve_protocol(name: str) -> Protocol:
+    """The switches of ``paper`` or ``corrected``.
 
     Raises:
-        UserError: neither ``paper`` nor ``corrected``.
+        UserError: any other name.
     """
-    if protocol not in PROTOCOLS:
-        raise unknown_name("protocol of the counterfactual benchmark", protocol, PROTOCOLS)
-    return PROTOCOLS[protocol]
+    if name not in PROTOCOLS:
+        raise unknown_name("protocol of the counterfactual benchmark", name, PROTOCOLS)
+    return PROTOCOLS[name]

@@ -1,4 +1,7 @@
-"""The base network on many rows such that a row's numbers do not depend on its neighbours.
+"""The fast pass of the searches: a network on many rows such that a row's numbers do not depend on its neighbours.
+
+What counts in the end is decided by :mod:`geco_ray.cfe.decision`, whose sums run in another order; the two differ on
+rows within rounding of the threshold only.
 
 A matrix product takes other kernels for other numbers of rows, and then rounds otherwise: a request alone could stop
 one step earlier than in a batch. So rows are always padded to a multiple of :data:`TILE`; from there on the kernels
@@ -7,6 +10,7 @@ treat every row alike (measured on CPU for all sizes up to 12,800 rows, and held
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,12 +30,6 @@ def pad_rows(x: torch.Tensor) -> torch.Tensor:
     """``x`` (k, d) with zero rows added up to the next multiple of :data:`TILE`; itself if there is nothing to add."""
     missing = -x.shape[0] % TILE
     return functional.pad(x, (0, 0, 0, missing)) if missing else x
-
-
-def probabilities(model: Mlp, x: NDArray[np.floating]) -> NDArray[np.float32]:
-    """The model's float32 probability of each row of ``x`` (k, d), independent of the other rows; float32 (k,)."""
-    net = RowNet(model)
-    return np.asarray(net.probability(net.tensor(x)).numpy(), dtype=np.float32)
 
 
 class RowNet:
@@ -56,8 +54,8 @@ class RowNet:
         return torch.sigmoid(self.logit(pad_rows(x)))[: len(x)]
 
     def favourable(self, x: torch.Tensor) -> torch.Tensor:
-        """Whether the probability of each row of ``x`` (k, d) is at least 0.5; bool (k,)."""
-        return self.probability(x) >= 0.5
+        """Whether the logit of each row of ``x`` (k, d) is at least 0; bool (k,)."""
+        return self.logit(x) >= 0
 
     def logit_and_gradient(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits (k,) and their derivatives by the inputs (k, d) at the rows of ``x`` (k, d)."""
@@ -74,3 +72,20 @@ class RowNet:
             layers.append(hidden)
         layers.append(functional.linear(hidden, self._weights[-1], self._biases[-1]))
         return layers
+
+
+class DevicePass:
+    """Several networks as a device's own kernels see them, to be compared with what was decided.
+
+    Args:
+        models: the networks, in the order of the answers' columns.
+        device: where they run.
+    """
+
+    def __init__(self, models: Sequence[Mlp], device: str | torch.device) -> None:
+        self.models, self._nets = tuple(models), [RowNet(model, device) for model in models]
+
+    def favourable(self, x: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Whether each network calls each row of ``x`` (n, d) favourable; bool (n, models)."""
+        columns = [net.favourable(net.tensor(x)).cpu().numpy() for net in self._nets]
+        return np.stack(columns, axis=1)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geco_ray.cfe.methods.base import METHODS, GenerationTask
-from geco_ray.cfe.protocol import switches
+from geco_ray.cfe.protocol import resolve_protocol
 from geco_ray.errors import UserError
 from geco_ray.registry import Options
 
@@ -35,7 +35,7 @@ GRIDS: Mapping[str, tuple[dict[str, float], ...]] = {"wachter": WACHTER_GRID, "r
 
 @dataclass(frozen=True)
 class Candidate:
-    """One grid point's score: the share of all subjects with a base-valid answer, and those answers' mean distance."""
+    """One grid point's score: the share of all factuals with a base-valid answer, and those answers' mean distance."""
 
     options: dict[str, float]
     valid_share: float
@@ -52,7 +52,7 @@ class Tuning:
     """The outcome for one method, protocol and data set, with every candidate's score."""
 
     selected: dict[str, float]
-    subjects: int
+    factuals: int
     candidates: tuple[Candidate, ...]
 
     def to_json(self) -> dict[str, object]:
@@ -68,10 +68,10 @@ def select(candidates: Sequence[Candidate]) -> Candidate:
 def tune(
     method: str,
     task: GenerationTask,
-    subjects: NDArray[np.float64],
+    factuals: NDArray[np.float64],
     grid: Sequence[dict[str, float]] | None = None,
 ) -> Tuning:
-    """Score every point of the method's grid on ``subjects``, float64 (k, d), adverse rows of the validation part.
+    """Score every point of the method's grid on ``factuals``, float64 (k, d), adverse rows of the validation part.
 
     Raises:
         UserError: no such method.
@@ -80,18 +80,18 @@ def tune(
     from geco_ray.cfe.generation import generate
 
     entry, candidates = METHODS.get(method), []
-    ids = range(len(subjects))
+    ids = range(len(factuals))
     for point in grid if grid is not None else GRIDS[entry.name]:
         own = _streams_of_tuning(task)
-        table = generate(entry.target(own, entry.parse_options(dict(point))), own, subjects, ids, ids)
+        table = generate(entry.target(own, entry.parse_options(dict(point))), own, factuals, ids, ids)
         distances = [x for x in table["distance"].to_pylist() if x is not None]
-        share = len(distances) / len(subjects) if len(subjects) else 0.0
+        share = len(distances) / len(factuals) if len(factuals) else 0.0
         candidates.append(Candidate(dict(point), share, float(np.mean(distances)) if distances else None))
-    return Tuning(select(candidates).options, len(subjects), tuple(candidates))
+    return Tuning(select(candidates).options, len(factuals), tuple(candidates))
 
 
 class _Replay(GenerationTask):
-    """The task on one stream of the base seed that runs through the subjects in their order, as LIME's own does."""
+    """The task on one stream of the base seed that runs through the factuals in their order, as LIME's own does."""
 
     @cached_property
     def _run_long(self) -> np.random.RandomState:
@@ -106,12 +106,12 @@ class _Own(GenerationTask):
     """The task with streams that no request of the benchmark has."""
 
     def stream(self, method: str, factual_id: int) -> np.random.Generator:
-        """The stream of one tuning subject."""
+        """The stream of one tuning factual."""
         return super().stream(f"{method} tuning", factual_id)
 
 
 def _streams_of_tuning(task: GenerationTask) -> GenerationTask:
-    kind = _Replay if switches(task.protocol).lime_tuning_replays_release else _Own
+    kind = _Replay if resolve_protocol(task.protocol).lime_tuning_replays_release else _Own
     return kind(**{field.name: getattr(task, field.name) for field in fields(task)})
 
 

@@ -1,7 +1,7 @@
 """The command ``geco-ray``: run, plan, status, report, check, ls, data, doctor.
 
-Exit codes: 0 every cell of the grid is done; 1 some failed or are left; 2 bad input; 3 resources that can't be had;
-4 the run folder is in use; 5 storage; 130 Ctrl-C; 143 SIGTERM.
+Exit codes: 0 every cell of the grid is done; 1 some failed or are left; 2 bad input; 3 resources that are not
+available; 4 the run folder is in use; 5 storage; 130 Ctrl-C; 143 SIGTERM.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -23,8 +23,10 @@ from geco_ray.cli import check as cli_folder
 from geco_ray.cli import cluster as cluster_check
 from geco_ray.cli import data as cli_data
 from geco_ray.cli.check import grid_command
+from geco_ray.cli.components import list_names
 from geco_ray.errors import GecoRayError, UserError, unknown_name
 from geco_ray.ledger import Ledger
+from geco_ray.plan.benchmark import DEFAULT_PACK
 from geco_ray.plan.config import Grid, RunSettings, load_grid
 from geco_ray.plan.expand import expand
 from geco_ray.plan.gridfile import grid_names, is_grid_path
@@ -39,6 +41,7 @@ app = typer.Typer(
 app.add_typer(cli_data.app, name="data")
 app.command(name="cluster-check")(cluster_check.command)
 app.command(name="check")(cli_folder.check)
+app.command(name="ls")(list_names)
 out = Console()
 err = Console(stderr=True)
 _WRONG_WORDS: type[Any] = typer.BadParameter.__mro__[2]  # ClickException, whichever copy of click this typer uses
@@ -79,9 +82,9 @@ def run(
     cpus: Annotated[int | None, typer.Option(min=1, help="CPUs to use on this machine (all by default).")] = None,
     gpus: Annotated[float | None, typer.Option(min=0, help="GPUs to use on this machine (all by default).")] = None,
     gpus_per_trial: Annotated[float | None, typer.Option(min=0, help="GPU share of a training trial.")] = None,
-    gpus_per_actor: Annotated[float | None, typer.Option(min=0, help="GPU share of a holder.")] = None,
-    actors: Annotated[int | None, typer.Option(min=1, help="Number of holders.")] = None,
-    pack: Annotated[int, typer.Option(min=1, help="Variants trained together in one trial.")] = 25,
+    gpus_per_actor: Annotated[float | None, typer.Option(min=0, help="GPU share of an actor.")] = None,
+    actors: Annotated[int | None, typer.Option(min=1, help="Number of actors, each with a model of its own.")] = None,
+    pack: Annotated[int, typer.Option(min=1, help="Most cells computed together in one trial.")] = DEFAULT_PACK,
     address: Annotated[str | None, typer.Option(help="A running Ray cluster: auto, or HOST:PORT.")] = None,
     quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
 ) -> None:
@@ -125,10 +128,9 @@ def _finish(grid: Grid, cells: list[Cell], plan: Plan, ledger: Ledger, as_json: 
         return report_and_show(ledger, cells, grid.name, None if as_json else out)
 
     folder = cli_folder.without_damaged(report, ledger, {cell.id for cell in cells}, err, remedy)
-    plan = make_plan(cells, ledger, 25) if not plan.left else plan  # anew: cells may have been set aside
+    plan = make_plan(cells, ledger) if not plan.left else plan  # again: cells may have been set aside
     if as_json:
-        rows = [stage.row() for stage in plan.stages]
-        out.print_json(json.dumps({"grid": grid.name, "stages": rows, "report": str(folder)}))
+        out.print_json(json.dumps({"grid": grid.name, "stages": _json_rows(plan), "report": str(folder)}))
     if plan.left:
         err.print(
             escape(
@@ -140,20 +142,21 @@ def _finish(grid: Grid, cells: list[Cell], plan: Plan, ledger: Ledger, as_json: 
         raise typer.Exit(1)
 
 
-def _show_plan(grid: Grid, plan: Plan, as_json: bool) -> None:
+def _json_rows(plan: Plan) -> list[dict[str, Any]]:
+    """The rows of a plan for programs, which read ``holders`` where people read "actors"."""
     rows = [stage.row() for stage in plan.stages]
-    axes = {
-        benchmark: json.loads(chosen.model_dump_json())
-        for benchmark in ("geco", "cfe")
-        if (chosen := grid.axes(benchmark)) is not None
-    }
+    return [row | {"runs as": "holders" if row["runs as"] == "actors" else row["runs as"]} for row in rows]
+
+
+def _show_plan(grid: Grid, plan: Plan, as_json: bool) -> None:
+    axes = {benchmark: json.loads(chosen.model_dump_json()) for benchmark, chosen in grid.chosen().items()}
     if as_json:
-        out.print_json(json.dumps({"grid": grid.name, "axes": axes, "stages": rows, "left": plan.left}))
+        out.print_json(json.dumps({"grid": grid.name, "axes": axes, "stages": _json_rows(plan), "left": plan.left}))
         return
     from geco_ray.cli.console import axes_table, plan_table
 
     out.print(axes_table(grid.name, axes))
-    out.print(plan_table(rows))
+    out.print(plan_table([stage.row() for stage in plan.stages]))
     out.print(f"{plan.left} of {plan.total} cells left to do.")
 
 
@@ -163,7 +166,7 @@ def plan_command(
 ) -> None:
     """Show a grid's axes, cells, trials and what is left (the same as run --dry-run)."""
     grid, cells, ledger = _gather(name, overrides, root, data_dir)
-    _show_plan(grid, make_plan(cells, ledger, 25), as_json)
+    _show_plan(grid, make_plan(cells, ledger), as_json)
 
 
 @app.command()
@@ -174,24 +177,24 @@ def status(
     from geco_ray.runtime.lease import lease_holder
 
     _, cells, ledger = _gather(name, overrides, root, data_dir)
-    plan = make_plan(cells, ledger, 25)
-    rows = [stage.row() for stage in plan.stages]
+    plan = make_plan(cells, ledger)
     ids = {cell.id: cell for stage in plan.stages for cell in stage.left}
     failures = {
         ids[i].title: entry["error"]
         for stage in plan.stages
-        for i, entry in ledger.failures(stage.stage).items()
+        for i, entry in ledger.failures(stage.stage.name).items()
         if i in ids
     }
     holder = lease_holder(ledger.storage)
     if as_json:
         running = {"host": holder[0], "pid": holder[1]} if holder else None
-        told = {"stages": rows, "failures": failures, "left": plan.left, "cells": plan.total, "running": running}
-        out.print_json(json.dumps(told))
+        stages, left, cells_in_all = _json_rows(plan), plan.left, plan.total
+        state = {"stages": stages, "failures": failures, "left": left, "cells": cells_in_all, "running": running}
+        out.print_json(json.dumps(state))
         return
     from geco_ray.cli.console import plan_table
 
-    out.print(plan_table(rows, always_why=True))
+    out.print(plan_table([stage.row() for stage in plan.stages], always_why=True))
     for title, error in failures.items():
         out.print(f"[red]failed[/red] {escape(f'{title}: {error}')}", highlight=False, soft_wrap=True)
     if holder:
@@ -206,37 +209,9 @@ def report(
     """Write a grid's tables, figures and page from what is finished, and print them."""
     grid, cells, ledger = _gather(name, overrides, root, data_dir)
     cli_folder.require_folder(ledger)
-    plan = make_plan(cells, ledger, 25)
+    plan = make_plan(cells, ledger)
     see, again = (grid_command(verb, name, overrides, root, data_dir) for verb in ("status", "run"))
     _finish(grid, cells, plan, ledger, as_json, see, f"`{again}` repairs it")
-
-
-@app.command(name="ls")
-def list_names(
-    kind: Annotated[
-        Literal["grids", "datasets", "paradigms", "methods", "families"] | None, typer.Argument(help="What to list.")
-    ] = None,
-    data_dir: DataDir = None,
-    as_json: Json = False,
-) -> None:
-    """List the names that a grid may use; methods, paradigms and families with their titles and options."""
-    from geco_ray.cli.components import COMPONENTS, component_lines, components
-    from geco_ray.cli.console import known_names, names_table
-
-    if kind in COMPONENTS:
-        found = components(kind)
-        if as_json:
-            out.print_json(json.dumps(found))
-        else:
-            for line in component_lines(found):
-                out.print(escape(line), highlight=False, soft_wrap=True)
-            out.print("In a grid: NAME, or {name: NAME, OPTION: VALUE}; see docs/grids.md.", highlight=False)
-        return
-    names = known_names(kind, data_dir)
-    if as_json:
-        out.print_json(json.dumps(names))
-    else:
-        out.print(names_table(names))
 
 
 @app.command()

@@ -39,23 +39,23 @@ def require_folder(ledger: Ledger) -> None:
 
 
 def scan_folder(ledger: Ledger, ids: Collection[str] | None = None) -> tuple[int, dict[str, dict[str, str]]]:
-    """Read every file of the finished cells (of ``ids`` if given): how many are whole, and stage to id to fault."""
-    from geco_ray.plan.expand import STAGES
+    """Read every file of the finished cells (of ``ids`` if given): how many are intact, and stage to id to fault."""
+    from geco_ray.plan.benchmark import stages
 
-    whole, wrong = 0, {}
-    for stage in STAGES:
+    intact, wrong = 0, {}
+    for stage in stages():
         records, problems = ledger.scan(stage)
         problems = {cell_id: fault for cell_id, fault in problems.items() if ids is None or cell_id in ids}
         for record in records.values():
             if ids is not None and record.id not in ids:
                 continue
             fault = ledger.verify(record)
-            whole += fault is None
+            intact += fault is None
             if fault is not None:
                 problems[record.id] = fault
         if problems:
             wrong[stage] = problems
-    return whole, wrong
+    return intact, wrong
 
 
 def without_damaged(report: Callable[[], T], ledger: Ledger, ids: Collection[str], err: Console, remedy: str) -> T:
@@ -102,14 +102,14 @@ def check(
     ledger, out = Ledger(root), Console()
     require_folder(ledger)
     with lease(ledger.storage) if repair else contextlib.nullcontext():
-        whole, wrong = scan_folder(ledger)
+        intact, wrong = scan_folder(ledger)
         for stage, problems in wrong.items() if repair else ():
             ledger.quarantine(stage, problems)
     damaged = [{"stage": stage, "id": i, "problem": p} for stage, found in wrong.items() for i, p in found.items()]
     if as_json:
-        out.print_json(json.dumps({"whole": whole, "damaged": damaged, "set aside": len(damaged) if repair else 0}))
+        out.print_json(json.dumps({"whole": intact, "damaged": damaged, "set aside": len(damaged) if repair else 0}))
     else:
-        _say(out, f"{whole} cells whole, {len(damaged)} damaged in {ledger.root}")
+        _say(out, f"{intact} cells whole, {len(damaged)} damaged in {ledger.root}")
         for item in damaged:
             _say(out, f"{item['stage']} {item['id']}: {item['problem']}")
         if damaged and repair:

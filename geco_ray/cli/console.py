@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
+
+from geco_ray.errors import UserError
+from geco_ray.plan.benchmark import benchmarks, load_named
+from geco_ray.plan.gridfile import find_grid, grid_names, read_grid
+from geco_ray.registry import Registry
 
 
 def axes_table(name: str, axes: dict[str, dict[str, Any]]) -> Table:
@@ -47,33 +55,51 @@ def plan_table(rows: list[dict[str, Any]], *, always_why: bool = False) -> Table
 
 def known_names(kind: str | None, data_dir: Path | None) -> dict[str, list[str]]:
     """Every name a grid may use, by kind."""
-    from geco_ray.cfe.changes.base import FAMILIES
-    from geco_ray.cfe.data.datasets import dataset_names
-    from geco_ray.cfe.methods.base import METHODS
-    from geco_ray.geco.attribution.base import ATTRIBUTIONS
-    from geco_ray.geco.data.dataset import task_names
-    from geco_ray.geco.paradigms.base import PARADIGMS
-    from geco_ray.plan.gridfile import grid_names
+    found: dict[str, Callable[[], Iterable[str]]] = {"grids": grid_names}
+    for benchmark in benchmarks():
+        found[f"{benchmark.name} datasets"] = partial(_dataset_names, benchmark.datasets, data_dir)
+        for key, registry in benchmark.components.items():
+            found[f"{benchmark.name} {key}"] = partial(_component_names, registry)
+    return {name: list(names()) for name, names in found.items() if kind in (None, name.rpartition(" ")[2])}
 
-    found = {
-        "grids": grid_names,
-        "geco datasets": lambda: task_names(data_dir),
-        "geco paradigms": PARADIGMS.names,
-        "geco methods": ATTRIBUTIONS.names,
-        "cfe datasets": lambda: dataset_names(data_dir),
-        "cfe families": FAMILIES.names,
-        "cfe methods": METHODS.names,
-    }
-    return {name: list(names()) for name, names in found.items() if kind is None or name.endswith(kind)}
+
+def _dataset_names(reference: str, data_dir: Path | None) -> list[str]:
+    names: list[str] = load_named(reference)(data_dir)
+    return names
+
+
+def _component_names(reference: str) -> list[str]:
+    registry: Registry[Any] = load_named(reference)
+    return registry.names()
+
+
+def grid_descriptions() -> dict[str, str]:
+    """What each grid that can be given by name says of itself; of one that cannot be read, why."""
+    descriptions = {}
+    for name in grid_names():
+        try:
+            descriptions[name] = str(read_grid(find_grid(name)).values.get("description", ""))
+        except UserError as error:
+            descriptions[name] = str(error)
+    return descriptions
 
 
 def names_table(names: dict[str, list[str]]) -> Table:
     """Names by kind."""
+    return _pairs("kind", "names", {kind: ", ".join(values) for kind, values in names.items()})
+
+
+def grids_table(descriptions: dict[str, str]) -> Table:
+    """Grids with what they say of themselves."""
+    return _pairs("grid", "description", descriptions)
+
+
+def _pairs(left: str, right: str, rows: dict[str, str]) -> Table:
     table = Table(show_edge=False)
-    table.add_column("kind", no_wrap=True)
-    table.add_column("names", overflow="fold")
-    for kind, values in names.items():
-        table.add_row(kind, ", ".join(values))
+    table.add_column(left, no_wrap=True)
+    table.add_column(right, overflow="fold")
+    for key, value in rows.items():
+        table.add_row(key, escape(value))
     return table
 
 

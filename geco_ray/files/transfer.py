@@ -1,4 +1,4 @@
-"""One HTTP transfer into an open file: what is missing is asked for, faults are told apart.
+"""One HTTP transfer into an open file: what is missing is asked for, faults are kept apart.
 
 :class:`Transient` is a fault that another attempt may not meet; :class:`~geco_ray.errors.UserError` one that it will;
 an ``OSError`` that leaves this module is of the disk, never of the network.
@@ -21,7 +21,7 @@ _RETRIED_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class DownloadError(UserError):
-    """A file that is neither here nor to be had: offline, no network, not found, too slow, wrong content."""
+    """A file that is neither here nor available: offline, no network, not found, too slow, wrong content."""
 
 
 class Transient(Exception):

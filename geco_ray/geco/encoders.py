@@ -118,7 +118,7 @@ def locate_encoder(source: EncoderSource) -> Path:
 
 
 def check_encoder(source: EncoderSource) -> None:
-    """Make sure, without loading or downloading anything, that the encoder can be had.
+    """Make sure, without loading or downloading anything, that the encoder is available.
 
     Raises:
         UserError: as :func:`locate_encoder`.
@@ -131,7 +131,7 @@ def load_tokenizer(source: EncoderSource) -> WordTokenizer:
     """The encoder's tokenizer for single words, with the padding and truncation of its file switched off.
 
     Raises:
-        UserError: the encoder cannot be had, or has no fast tokenizer with the five special tokens of BERT.
+        UserError: the encoder is not available, or has no fast tokenizer with the five special tokens of BERT.
     """
     from transformers import AutoTokenizer
 
@@ -155,7 +155,7 @@ def load_encoder(source: EncoderSource) -> BertModel:
     """The encoder as a BERT model with its pooler, float32, frozen, in eval mode, on the CPU.
 
     Raises:
-        UserError: it cannot be had, is no BERT model, or its file lacks weights (for instance the pooler's).
+        UserError: it is not available, is no BERT model, or its file lacks weights (for instance the pooler's).
     """
     import torch
     from transformers import BertModel

@@ -10,10 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from geco_ray.errors import UserError
-from geco_ray.geco import metrics
 from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, ModelOptions, Scores
 from geco_ray.geco.attribution.checks import FloatArray, check_scores
-from geco_ray.geco.protocol import GecoProtocol, resolve_protocol
+from geco_ray.geco.metrics import METRICS, RANKING_MEASURES
+from geco_ray.geco.protocol import Protocol, resolve_protocol
+from geco_ray.geco.scored import ScoredRows
 from geco_ray.geco.tokens import IntArray, TaskTokens
 from geco_ray.geco.words import normalize_words, special_shares, token_to_word
 from geco_ray.registry import Options
@@ -61,7 +62,7 @@ SCORE_SCHEMA = pa.schema(
         *_ROW_FIELDS,
         ("mass_accuracy", pa.float64()),
         ("reason", pa.string()),
-        *((name, pa.float64()) for name in metrics.RANKING_MEASURES),
+        *((name, pa.float64()) for name in RANKING_MEASURES),
         ("ranking_reason", pa.string()),
     ]
 )
@@ -91,7 +92,7 @@ class Explainer:
         memory_bytes: int | None = None,
     ) -> None:
         self.trained, self.tokens, self.device = trained, tokens, device
-        self.protocol: GecoProtocol = resolve_protocol(protocol)
+        self.protocol: Protocol = resolve_protocol(protocol)
         self.module = trained.module.to(device).eval().requires_grad_(False)
         budget = memory_bytes or MEMORY_BYTES.get(device.type, MEMORY_BYTES["cpu"])
         self.token_budget = max(64, budget // self.module.bytes_per_token)
@@ -182,20 +183,14 @@ def explain(
 
 def score(explanations: pa.Table, *, protocol: str = "corrected") -> pa.Table:
     """Mass accuracy and ranking measures of each explanation, in the same order; see :data:`SCORE_SCHEMA`."""
-    rows = metrics.Rows.of(explanations["attribution"].to_pylist(), explanations["truth"].to_pylist())
-    left_out = explanations["reason"].to_pylist()
-    reason, ranking_reason = ([a or b for a, b in zip(left_out, why, strict=True)] for why in rows.reasons())
+    rows = ScoredRows.of(explanations["attribution"].to_pylist(), explanations["truth"].to_pylist())
+    switches, left_out = resolve_protocol(protocol), explanations["reason"].to_pylist()
     columns = {name: explanations[name] for name, _ in _ROW_FIELDS}
-    values = {
-        "mass_accuracy": metrics.mass_accuracy(rows),
-        "roc_auc": metrics.roc_auc(rows),
-        "average_precision": metrics.average_precision(rows),
-        "pr_auc": metrics.pr_auc(rows),
-        "precision_specificity": metrics.precision_specificity(rows),
-        "top_k_precision": metrics.top_k_precision(rows, resolve_protocol(protocol).top_k),
-    }
-    columns |= {name: pa.array(array, pa.float64(), from_pandas=True) for name, array in values.items()}
-    columns |= {"reason": pa.array(reason, pa.string()), "ranking_reason": pa.array(ranking_reason, pa.string())}
+    for name, metric in METRICS.items():
+        columns[name] = pa.array(metric.compute(rows, switches), pa.float64(), from_pandas=True)
+    for column, name in (("reason", "mass_accuracy"), ("ranking_reason", RANKING_MEASURES[0])):
+        why = rows.why_null(METRICS[name].reasons)
+        columns[column] = pa.array([a or b for a, b in zip(left_out, why, strict=True)], pa.string())
     return pa.table([columns[name] for name in SCORE_SCHEMA.names], schema=SCORE_SCHEMA)
 
 

@@ -37,7 +37,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to train; the switches are those of :class:`GecoProtocol`."""
+    """How to train; the switches are those of :class:`Protocol`."""
 
     epochs: int
     batch_size: int

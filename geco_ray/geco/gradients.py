@@ -12,7 +12,7 @@ from torch import Tensor
 
 from geco_ray.geco.attribution.base import AttributionInputs, Scalar
 from geco_ray.geco.classifiers import Classifier
-from geco_ray.geco.protocol import GecoProtocol
+from geco_ray.geco.protocol import Protocol
 
 TokenArrays = list[npt.NDArray[np.floating]]
 
@@ -53,7 +53,7 @@ def word_vectors(classifier: Classifier, ids: Tensor) -> Tensor:
     return vectors.masked_fill(absent[..., None], 0.0)
 
 
-def gradient_point(classifier: Classifier, ids: Tensor, protocol: GecoProtocol) -> Tensor:
+def gradient_point(classifier: Classifier, ids: Tensor, protocol: Protocol) -> Tensor:
     """Where gradient methods attribute: word embeddings, or (``twice``) the output of the embedding module.
 
     Either is then handed to the classifier as word embeddings, so the latter is embedded a second time, as published.

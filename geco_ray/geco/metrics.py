@@ -1,85 +1,37 @@
-"""How well a word attribution s >= 0 finds the truth h in {0, 1}: mass accuracy and five ranking measures.
+"""How well a word attribution s >= 0 finds the truth h in {0, 1}: mass accuracy and five ranking measures, as data.
 
-Every measure is in [0, 1], higher is better, and takes all rows of a table at once. "Chance" is the expectation for
-s drawn at random and exchangeable over the n words, of which k are truth. A measure that is not defined for a row is
-NaN in the array and null with a reason in a table; it is never replaced by a number.
+:data:`METRICS` holds every metric with its range, direction, value under chance and null rule; the functions below
+compute them for all rows of a table at once. "Chance" is the expectation for s drawn at random and exchangeable over
+the n words, of which k are truth. A metric that is not defined for a row is NaN in the array and null with a reason in
+a table; it is never replaced by a number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-
-EMPTY_TRUTH = "empty_truth"
-FULL_TRUTH = "full_truth"
-ZERO_ATTRIBUTION = "zero_attribution"
-NON_FINITE_ATTRIBUTION = "non_finite_attribution"
-
-RANKING_MEASURES = ("roc_auc", "average_precision", "pr_auc", "precision_specificity", "top_k_precision")
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Sentences laid end to end: ``score`` and ``truth`` (words,), and the sentence of each word ``row`` (words,).
-
-    ``finite`` (count,) is False for a sentence with a NaN or infinite score. It has no words here, as if its truth were
-    empty, so that no measure is defined for it.
-    """
-
-    score: FloatArray
-    truth: npt.NDArray[np.bool_]
-    row: IntArray
-    count: int
-    finite: npt.NDArray[np.bool_]
-
-    @staticmethod
-    def of(scores: Sequence[npt.ArrayLike], truths: Sequence[npt.ArrayLike]) -> Rows:
-        """Join one array of scores and one of 0/1 per sentence.
-
-        Raises:
-            ValueError: lengths differ, or a score is negative.
-        """
-        score_list = [np.asarray(score, np.float64) for score in scores]
-        truth_list = [np.asarray(truth, np.bool_) for truth in truths]
-        if [len(score) for score in score_list] != [len(truth) for truth in truth_list]:
-            raise ValueError("attribution and truth differ in length")
-        finite = np.array([bool(np.isfinite(score).all()) for score in score_list], np.bool_)
-        lengths = np.array([len(part) for part in score_list], np.int64)
-        kept = np.repeat(finite, lengths)
-        score = np.concatenate([*score_list, np.zeros(0)])[kept]
-        if (score < 0).any():
-            raise ValueError("attributions must not be negative")
-        row = np.repeat(np.arange(len(lengths)), lengths)[kept]
-        return Rows(score, np.concatenate([*truth_list, np.zeros(0, np.bool_)])[kept], row, len(lengths), finite)
-
-    def sum(self, values: npt.NDArray[np.generic]) -> FloatArray:
-        """Sum per sentence."""
-        total: FloatArray = np.bincount(self.row, values.astype(np.float64), minlength=self.count).astype(np.float64)
-        return total
-
-    def reasons(self) -> tuple[list[str | None], list[str | None]]:
-        """Per sentence, why mass accuracy and why the ranking measures are not defined; None where they are."""
-        words, positives = self.sum(np.ones_like(self.score)), self.sum(self.truth)
-        empty, full, zero = positives == 0, positives == words, self.sum(self.score) == 0
-        mass = [EMPTY_TRUTH if e else ZERO_ATTRIBUTION if z else None for e, z in zip(empty, zero, strict=True)]
-        ranking = [EMPTY_TRUTH if e else FULL_TRUTH if f else None for e, f in zip(empty, full, strict=True)]
-        for number in np.flatnonzero(~self.finite).tolist():
-            mass[number] = ranking[number] = NON_FINITE_ATTRIBUTION
-        return mass, ranking
+from geco_ray.geco.protocol import Protocol
+from geco_ray.geco.scored import (
+    EMPTY_TRUTH,
+    FULL_TRUTH,
+    NON_FINITE_ATTRIBUTION,
+    REASONS,
+    ZERO_ATTRIBUTION,
+    FloatArray,
+    IntArray,
+    ScoredRows,
+)
 
 
-def mass_accuracy(rows: Rows) -> FloatArray:
-    """Share of the attribution that lies on truth words: sum(s h) / sum(s) (GECOBench, mass accuracy).
-
-    1 when all mass is on truth words. Chance: k / n. NaN for an empty truth and for all-zero attributions.
-    """
+def mass_accuracy(rows: ScoredRows) -> FloatArray:
+    """Share of the attribution that lies on truth words: sum(s h) / sum(s) (GECOBench, mass accuracy)."""
     total, positives = rows.sum(rows.score), rows.sum(rows.truth)
     on_truth = rows.sum(rows.score * rows.truth)
     defined = (total > 0) & (positives > 0)
@@ -107,7 +59,7 @@ class _Sweep:
         return np.where(self.defined, np.bincount(self.row, values, minlength=len(self.defined)), np.nan)
 
 
-def _sweep(rows: Rows) -> _Sweep:
+def _sweep(rows: ScoredRows) -> _Sweep:
     order = np.lexsort((-rows.score, rows.row))
     score, truth, row = rows.score[order], rows.truth[order].astype(np.float64), rows.row[order]
     words, positives = rows.sum(np.ones_like(rows.score)), rows.sum(rows.truth)
@@ -131,11 +83,8 @@ def _sweep(rows: Rows) -> _Sweep:
     )
 
 
-def roc_auc(rows: Rows) -> FloatArray:
-    """Area under the ROC curve of s against h: chance that a truth word scores above another one, ties half.
-
-    Chance: 1/2. NaN when all words, or none, are truth.
-    """
+def roc_auc(rows: ScoredRows) -> FloatArray:
+    """Area under the ROC curve of s against h: chance that a truth word scores above another one, ties half."""
     sweep = _sweep(rows)
     false_positive = sweep.predicted - sweep.true_positive
     width = false_positive - sweep.before(false_positive, 0.0)
@@ -144,22 +93,16 @@ def roc_auc(rows: Rows) -> FloatArray:
     return area / np.where(sweep.defined, sweep.positives * sweep.negatives, 1.0)
 
 
-def average_precision(rows: Rows) -> FloatArray:
-    """Sum over thresholds of (recall gained) * precision.
-
-    Chance: above k / n, and close to it for long sentences. NaN as for :func:`roc_auc`.
-    """
+def average_precision(rows: ScoredRows) -> FloatArray:
+    """Sum over thresholds of (recall gained) * precision."""
     sweep = _sweep(rows)
     gained = sweep.true_positive - sweep.before(sweep.true_positive, 0.0)
     total = sweep.total(gained * sweep.true_positive / sweep.predicted)
     return total / np.where(sweep.defined, sweep.positives, 1.0)
 
 
-def pr_auc(rows: Rows) -> FloatArray:
-    """Trapezoid area under the precision-recall curve, begun at recall 0 with precision 1.
-
-    Chance: no closed form; below the average precision for random scores. NaN as for :func:`roc_auc`.
-    """
+def pr_auc(rows: ScoredRows) -> FloatArray:
+    """Trapezoid area under the precision-recall curve, begun at recall 0 with precision 1."""
     sweep = _sweep(rows)
     precision = sweep.true_positive / sweep.predicted
     gained = sweep.true_positive - sweep.before(sweep.true_positive, 0.0)
@@ -167,11 +110,8 @@ def pr_auc(rows: Rows) -> FloatArray:
     return total / np.where(sweep.defined, sweep.positives, 1.0)
 
 
-def precision_specificity(rows: Rows) -> FloatArray:
-    """Precision at the lowest threshold whose specificity, 1 - FP / (n - k), exceeds 1/2; 0 if there is none.
-
-    Chance: about k / n. NaN as for :func:`roc_auc`.
-    """
+def precision_specificity(rows: ScoredRows) -> FloatArray:
+    """Precision at the lowest threshold whose specificity, 1 - FP / (n - k), exceeds 1/2; 0 if there is none."""
     sweep = _sweep(rows)
     false_positive = sweep.predicted - sweep.true_positive
     specific = false_positive < 0.5 * sweep.negatives[sweep.row]
@@ -180,14 +120,13 @@ def precision_specificity(rows: Rows) -> FloatArray:
     return sweep.total(np.where(lowest, sweep.true_positive / sweep.predicted, 0.0))
 
 
-def top_k_precision(rows: Rows, rule: Literal["overlap", "mask_as_index"] = "overlap") -> FloatArray:
+def top_k_precision(rows: ScoredRows, rule: Literal["overlap", "mask_as_index"] = "overlap") -> FloatArray:
     """Share of the k highest words that are truth, k the number of truth words.
 
-    Ties at the border count in expectation. Chance: k / n. NaN as for :func:`roc_auc`.
-
-    ``mask_as_index`` is the published computation, which takes the mask's values 0 and 1 for positions: with the
-    positions sorted by falling score, it compares the two highest words with the sentence's first two. Its sort leaves
-    ties to the processor; ours is the mean of the earlier word first and the later word first. Chance: 2 / n.
+    Ties at the border count in expectation. ``mask_as_index`` is the published computation, which takes the mask's
+    values 0 and 1 for positions: with the positions sorted by falling score, it compares the two highest words with the
+    sentence's first two. Its sort leaves ties to the processor; ours is the mean of the earlier word first and the
+    later word first.
     """
     if rule == "mask_as_index":
         return _mask_as_index(rows)
@@ -198,7 +137,7 @@ def top_k_precision(rows: Rows, rule: Literal["overlap", "mask_as_index"] = "ove
     return sweep.total(hits * taken / size) / np.where(sweep.defined, sweep.positives, 1.0)
 
 
-def _mask_as_index(rows: Rows) -> FloatArray:
+def _mask_as_index(rows: ScoredRows) -> FloatArray:
     """Share of the first two words among the two highest: as an index, a mask with both values picks places 0 and 1."""
     words, positives = rows.sum(np.ones_like(rows.score)), rows.sum(rows.truth)
     defined = (positives > 0) & (positives < words)  # so there are two words at least
@@ -209,3 +148,106 @@ def _mask_as_index(rows: Rows) -> FloatArray:
         order = np.lexsort((tie, -rows.score, rows.row))
         hits += rows.sum((position < 2) & (position[order] < 2))  # rank in the sentence, place in the sentence
     return np.where(defined, hits / 4, np.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric of a row; its values lie between ``low`` and ``high``.
+
+    Attributes:
+        name: the column in tables. title: what people read. formula: in words and signs, with s, h, n and k as above.
+        compute: values per row (count,) under a protocol, NaN where undefined.
+        chance: the value of k and n that it has in the mean over random orders of the words, without ties; for
+            top-k precision that of ``corrected``.
+        reasons: when a row has no value, as in :data:`REASONS`.
+        better: the direction of better values.
+    """
+
+    name: str
+    title: str
+    formula: str
+    compute: Callable[[ScoredRows, Protocol], FloatArray]
+    chance: Callable[[int, int], float]
+    reasons: tuple[str, ...] = (NON_FINITE_ATTRIBUTION, EMPTY_TRUTH, FULL_TRUTH)
+    low: float = 0.0
+    high: float = 1.0
+    better: Literal["higher", "lower"] = "higher"
+
+    @property
+    def null_when(self) -> str:
+        """When a row has no value, in words."""
+        return ", or ".join(REASONS[reason] for reason in self.reasons)
+
+
+def _average_precision_by_chance(k: int, n: int) -> float:
+    """The word at rank i is truth with k / n, and then each of the i - 1 above it with (k - 1) / (n - 1)."""
+    harmonic = sum(1 / rank for rank in range(1, n + 1))
+    return (harmonic + (k - 1) / (n - 1) * (n - harmonic)) / n
+
+
+def _pr_auc_by_chance(k: int, n: int) -> float:
+    """The mean of the precisions at a truth word's rank and just above it, where it is (k - 1) / (n - 1), first 1."""
+    return (_average_precision_by_chance(k, n) + k / n) / 2
+
+
+def _precision_specificity_by_chance(k: int, n: int) -> float:
+    """Over t, the truth words above the first word that is one false positive too many (negative hypergeometric)."""
+    false = math.ceil((n - k) / 2) - 1
+    ways = [math.comb(t + false, false) * math.comb(n - t - false - 1, k - t) for t in range(k + 1)]
+    return sum(t / (t + false) * way for t, way in enumerate(ways) if t) / math.comb(n, k)
+
+
+METRICS: Mapping[str, Metric] = MappingProxyType(
+    {
+        metric.name: metric
+        for metric in (
+            Metric(
+                name="mass_accuracy",
+                title="Mass accuracy",
+                formula="sum(s h) / sum(s)",
+                compute=lambda rows, protocol: mass_accuracy(rows),
+                chance=lambda k, n: k / n,
+                reasons=(NON_FINITE_ATTRIBUTION, EMPTY_TRUTH, ZERO_ATTRIBUTION),
+            ),
+            Metric(
+                name="roc_auc",
+                title="ROC AUC",
+                formula="share of the pairs of a truth word and another in which the truth word has the larger s",
+                compute=lambda rows, protocol: roc_auc(rows),
+                chance=lambda k, n: 1 / 2,
+            ),
+            Metric(
+                name="average_precision",
+                title="Average precision",
+                formula="sum over thresholds of (recall gained) x precision",
+                compute=lambda rows, protocol: average_precision(rows),
+                chance=_average_precision_by_chance,
+            ),
+            Metric(
+                name="pr_auc",
+                title="PR AUC",
+                formula="trapezoid area under precision over recall, from recall 0 and precision 1",
+                compute=lambda rows, protocol: pr_auc(rows),
+                chance=_pr_auc_by_chance,
+            ),
+            Metric(
+                name="precision_specificity",
+                title="Precision at specificity 1/2",
+                formula="precision at the lowest threshold whose specificity exceeds 1/2, or 0",
+                compute=lambda rows, protocol: precision_specificity(rows),
+                chance=_precision_specificity_by_chance,
+            ),
+            Metric(
+                name="top_k_precision",
+                title="Top-k precision",
+                formula="share of truth among the k words of largest s",
+                compute=lambda rows, protocol: top_k_precision(rows, protocol.top_k),
+                chance=lambda k, n: k / n,
+            ),
+        )
+    }
+)
+"""All metrics by name, in the order of the columns of a score table."""
+
+RANKING_MEASURES = tuple(name for name, metric in METRICS.items() if FULL_TRUTH in metric.reasons)
+"""Those that see only the order of the words, and need words of both kinds."""

@@ -1,7 +1,7 @@
 """What ``protocol: paper | corrected`` means for GECOBench: one named switch per difference.
 
 ``paper`` repeats the published computation with its quirks; ``corrected`` is what the paper describes, with the faults
-of the computation mended. No other file compares protocol names: it asks for the switch it needs.
+of the computation repaired. No other file compares protocol names: it asks for the switch it needs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from geco_ray.errors import unknown_name
 
 
 @dataclass(frozen=True, slots=True)
-class GecoProtocol:
+class Protocol:
     """The switches, each with the value of ``corrected`` named first.
 
     Attributes:
@@ -69,7 +69,7 @@ class GecoProtocol:
     top_k: Literal["overlap", "mask_as_index"]
 
 
-CORRECTED = GecoProtocol(
+CORRECTED = Protocol(
     name="corrected",
     validation_split="sentence",
     best_epoch="mean_over_rows",
@@ -94,7 +94,7 @@ CORRECTED = GecoProtocol(
     top_k="overlap",
 )
 
-PAPER = GecoProtocol(
+PAPER = Protocol(
     name="paper",
     validation_split="row",
     best_epoch="sum_of_batches",
@@ -122,7 +122,7 @@ PAPER = GecoProtocol(
 PROTOCOLS = {protocol.name: protocol for protocol in (CORRECTED, PAPER)}
 
 
-def resolve_protocol(name: str) -> GecoProtocol:
+def resolve_protocol(name: str) -> Protocol:
     """The switches of ``paper`` or ``corrected``.
 
     Raises:

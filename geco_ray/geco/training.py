@@ -17,7 +17,7 @@ import torch
 from geco_ray.geco.classifiers import Classifier
 from geco_ray.geco.fitting import EpochRecord, Forward, Part, Recipe, accuracy, fit
 from geco_ray.geco.paradigms.base import PARADIGMS, Paradigm, TrainingSetup
-from geco_ray.geco.protocol import GecoProtocol
+from geco_ray.geco.protocol import Protocol
 from geco_ray.geco.trained import Accuracies, TrainedClassifier
 from geco_ray.registry import Options
 from geco_ray.seeds import torch_stream
@@ -101,7 +101,7 @@ def load_trained(data: bytes, source: EncoderSource, device: torch.device) -> Tr
     return TrainedClassifier(options=options, history=history, accuracies=accuracies, module=module, **fields)
 
 
-def validation_split(rows: Sequence[Row], protocol: GecoProtocol) -> tuple[IntArray, IntArray]:
+def validation_split(rows: Sequence[Row], protocol: Protocol) -> tuple[IntArray, IntArray]:
     """Indices of the training and the validation part of the train split.
 
     ``paper`` draws a fifth of the rows with scikit-learn's shuffled split and random state 43532791 (written out here;

@@ -103,14 +103,14 @@ def read_grid(path: Path) -> GridText:
     grid = GridText(str(path), {})
     values = _parse(text, lambda line: f"{path}:{line}", (), grid.places)
     if values is None:
-        remedy = "Give it the axes of geco: or cfe:; docs/grids.md has an example"
+        remedy = "Give it the axes of a benchmark; docs/grids.md has an example"
         raise UserError("the grid file is empty", where=str(path), remedy=remedy)
     if not isinstance(values, dict):
         raise UserError(
             "a grid is a mapping of keys",
             where=f"{path}:1",
             found=type(values).__name__,
-            expected="at least one of geco:, cfe:",
+            expected="name:, description:, and at least one benchmark with its axes",
             remedy="See the grids that `geco-ray ls grids` lists",
         )
     grid.values = values

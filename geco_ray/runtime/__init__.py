@@ -1,1 +1,1 @@
-"""All that knows Ray: trials, holders, progress, shutdown. Nothing else in the package imports it."""
+"""All that knows Ray: trials, actors, progress, shutdown. Nothing else in the package imports it."""

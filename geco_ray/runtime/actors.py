@@ -1,4 +1,4 @@
-"""Holders: Ray actors that each keep one model (or one bank of models) on their device and answer cells about it."""
+"""Ray actors that each keep one model (or one bank of models) on their device and answer cells about it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from geco_ray.cells import Cell
-from geco_ray.experiments.base import Holder, Outcome, Workplace, find_held
+from geco_ray.experiments.base import WorkerContext, served_stage
+from geco_ray.experiments.worker import ModelActor, Outcome
 from geco_ray.ledger import Ledger
 
 Report = Callable[[Outcome], None]
-_ATTEMPTS = 2  # a cell that ends its holder's process twice is taken for the cause and recorded as failed
+_ATTEMPTS = 2  # a cell that ends its actor's process twice is taken for the cause and recorded as failed
 
 
 class _Queue:
-    """Cells waiting, by subject: a holder goes on with its own subject, then takes the one with most cells left."""
+    """Cells waiting, by model: an actor goes on with the model it has, then takes the one with most cells left."""
 
     def __init__(self, cells: Sequence[Cell], key: Callable[[Any], str]) -> None:
         self._waiting: dict[str, deque[Cell]] = defaultdict(deque)
@@ -23,46 +24,46 @@ class _Queue:
         for cell in cells:
             self._waiting[key(cell)].append(cell)
 
-    def take(self, own: str | None, held: set[str]) -> Cell | None:
-        """The next cell for a holder of subject ``own`` while others hold ``held``."""
-        if own is not None and self._waiting.get(own):
-            return self._waiting[own].popleft()
+    def take(self, loaded: str | None, elsewhere: set[str]) -> Cell | None:
+        """The next cell for an actor that has loaded the model ``loaded``, while others have those ``elsewhere``."""
+        if loaded is not None and self._waiting.get(loaded):
+            return self._waiting[loaded].popleft()
         left = {key: cells for key, cells in self._waiting.items() if cells}
         if not left:
             return None
-        free = {key: cells for key, cells in left.items() if key not in held} or left
+        free = {key: cells for key, cells in left.items() if key not in elsewhere} or left
         return free[max(free, key=lambda key: len(free[key]))].popleft()
 
     def put_back(self, cell: Cell) -> None:
         self._waiting[self._key(cell)].appendleft(cell)
 
 
-def run_held(cells: Sequence[Cell], place: Workplace, count: int, gpus: float, report: Report) -> None:
-    """Answer every cell on ``count`` holders and report each outcome as it comes.
+def run_on_actors(cells: Sequence[Cell], context: WorkerContext, count: int, gpus: float, report: Report) -> None:
+    """Answer every cell on ``count`` actors and report each outcome as it comes.
 
-    A holder has no logical CPU (so that it can't starve a small machine) and ``gpus`` of a GPU. One that dies is
+    An actor has no logical CPU (so that it can't starve a small machine) and ``gpus`` of a GPU. One that dies is
     replaced; its cell is tried once more, then recorded as failed. All are gone when this returns.
     """
     import ray
 
-    stage = find_held(cells[0].stage)
+    stage = served_stage(cells[0].stage)
     queue = _Queue(cells, stage.key)
-    make = ray.remote(num_cpus=0, num_gpus=gpus, max_restarts=0)(Holder)
-    holders: dict[int, Any] = {}
-    subjects: dict[int, str] = {}
+    make = ray.remote(num_cpus=0, num_gpus=gpus, max_restarts=0)(ModelActor)
+    actors: dict[int, Any] = {}
+    loaded: dict[int, str] = {}
     running: dict[Any, tuple[int, Cell]] = {}
     deaths: dict[str, int] = defaultdict(int)
-    ledger = Ledger(place.root)
+    ledger = Ledger(context.root)
 
     def give_work(number: int) -> None:
-        others = {key for holder, key in subjects.items() if holder != number}
-        cell = queue.take(subjects.get(number), others)
+        elsewhere = {key for actor, key in loaded.items() if actor != number}
+        cell = queue.take(loaded.get(number), elsewhere)
         if cell is None:
             return
-        if number not in holders:
-            holders[number] = make.remote(place)
-        subjects[number] = stage.key(cell)
-        running[holders[number].answer.remote(cell)] = (number, cell)
+        if number not in actors:
+            actors[number] = make.remote(context)
+        loaded[number] = stage.key(cell)
+        running[actors[number].answer.remote(cell)] = (number, cell)
 
     try:
         for number in range(min(count, len(cells))):
@@ -73,7 +74,7 @@ def run_held(cells: Sequence[Cell], place: Workplace, count: int, gpus: float, r
             try:
                 report(ray.get(ready))
             except ray.exceptions.RayActorError as error:
-                holders.pop(number), subjects.pop(number)
+                actors.pop(number), loaded.pop(number)
                 deaths[cell.id] += 1
                 if ledger.get(cell) is not None:  # it died between the commit and the answer
                     report(Outcome(cell.id, cell.title, 0.0))
@@ -87,5 +88,5 @@ def run_held(cells: Sequence[Cell], place: Workplace, count: int, gpus: float, r
                 raise error.cause if isinstance(error.cause, Exception) else error from None
             give_work(number)
     finally:
-        for holder in holders.values():
-            ray.kill(holder)
+        for actor in actors.values():
+            ray.kill(actor)

@@ -11,12 +11,16 @@ import contextlib
 import json
 import os
 import socket
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
 from geco_ray.errors import LeaseError, StorageError
 from geco_ray.ledger.storage import LocalStorage, Storage, lock_file, process_lives
+
+# No link is followed (its target may be anything), and a pipe does not make us wait for its other end.
+_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @contextlib.contextmanager
@@ -48,27 +52,46 @@ def lease_holder(storage: Storage) -> tuple[str, int] | None:
     if not isinstance(storage, LocalStorage):
         return None
     try:
-        handle = os.open(storage.folder / "lease.json", os.O_RDONLY)
+        handle = os.open(storage.folder / "lease.json", os.O_RDONLY | _PLAIN)
     except OSError:
         return None
     try:
-        holder = _holder(handle)
+        holder = _holder(handle) if stat.S_ISREG(os.fstat(handle).st_mode) else None
     finally:
         os.close(handle)
     gone = holder is not None and holder[0] == socket.gethostname() and not process_lives(holder[1])
     return None if gone else holder
 
 
+def refuse_if_held(storage: Storage) -> None:
+    """Refuse a run folder on which another driver works, before anything heavy is loaded. Takes and writes nothing.
+
+    It saves a wait and decides nothing: who runs takes the :func:`lease`.
+
+    Raises:
+        LeaseError: another living process of this host, or any process of another host, holds the folder.
+    """
+    if not isinstance(storage, LocalStorage):
+        return
+    path = storage.folder / "lease.json"
+    try:
+        handle = os.open(path, os.O_RDONLY | _PLAIN)
+    except OSError:
+        return  # nobody holds it, or taking the lease will say what is wrong with it
+    try:
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            locked = lock_file(handle, wait=False)
+            if locked is False:
+                _refuse(path, handle)
+            _refuse_unlocked(path, handle, locks=locked is not None)
+    finally:
+        os.close(handle)
+
+
 def _take(path: Path) -> int:
     """Open and lock the lease; the handle keeps the lock."""
     while True:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
-        except OSError as error:
-            raise StorageError(
-                f"{path.parent}: the run folder cannot be written ({error.strerror}). Give another with --root."
-            ) from error
+        handle = _open(path)
         try:
             locked = lock_file(handle, wait=False)
             if locked is False:
@@ -83,9 +106,32 @@ def _take(path: Path) -> int:
         os.close(handle)
 
 
+def _open(path: Path) -> int:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_CREAT | os.O_RDWR | _PLAIN, 0o644)
+    except OSError as error:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise _no_plain_file(path) from error
+        raise StorageError(
+            f"{path.parent}: the run folder cannot be written ({error.strerror}). Give another with --root."
+        ) from error
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return handle
+    os.close(handle)
+    raise _no_plain_file(path)
+
+
+def _no_plain_file(path: Path) -> StorageError:
+    return StorageError(
+        f"{path}: the lease of the run folder is not a plain file (a link, a folder or a device). Look at it and "
+        "remove it, or give another folder with --root."
+    )
+
+
 def _is_open_at(handle: int, path: Path) -> bool:
     try:
-        return os.path.samestat(os.fstat(handle), path.stat())
+        return os.path.samestat(os.fstat(handle), path.lstat())
     except FileNotFoundError:
         return False
 
@@ -106,9 +152,10 @@ def _holder(handle: int) -> tuple[str, int] | None:
     """Host and process of whoever signed last; None if it can't be read (cut off by a crash, or not yet written)."""
     try:
         value = json.loads(os.pread(handle, 4096, 0))
-        return str(value["host"]), int(value["pid"])
-    except (OSError, ValueError, KeyError, TypeError):
+        host, pid = value["host"], value["pid"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
+    return (host, pid) if type(host) is str and type(pid) is int and pid > 0 else None
 
 
 def _refuse_unlocked(path: Path, handle: int, *, locks: bool) -> None:

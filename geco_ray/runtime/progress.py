@@ -1,4 +1,4 @@
-"""One bar on a terminal; on a pipe, a line at the end of a stage. A failed cell is told when it fails, in one line."""
+"""One bar on a terminal; on a pipe, a line at the end of a stage. A cell that fails is reported then, in one line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from geco_ray.experiments.base import Outcome
+from geco_ray.experiments.worker import Outcome
 
 _SECONDS_BETWEEN_LINES = 600.0  # within a stage; so a log of hours stays short
 
@@ -57,13 +57,13 @@ class RunProgress:
             self._bar.update(self._task, description=name)
 
     def _end_stage(self) -> None:
-        settled, failed = self.done - self._before[0], self.failed - self._before[1]
-        if self._bar is None and not self._quiet and settled:
-            count = settled - failed
+        finished, failed = self.done - self._before[0], self.failed - self._before[1]
+        if self._bar is None and not self._quiet and finished:
+            count = finished - failed
             cells = f"{count:,} {'cell' if count == 1 else 'cells'} done" + (f", {failed:,} failed" if failed else "")
             self._console.print(f"{self._stage}: {cells} ({self.done:,} of {self.total:,})", highlight=False)
 
-    def settle(self, done: int) -> None:
+    def set_finished(self, done: int) -> None:
         """Correct the count after a stage: cells committed by a worker that then died were never reported."""
         self.done = max(self.done, done)
         if self._bar is not None and self._task is not None:

@@ -5,20 +5,24 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import secrets
 import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from geco_ray.errors import ResourceError
 from geco_ray.ledger.storage import lock_file
 from geco_ray.plan.config import RunSettings
+from geco_ray.runtime.watch import watch_ray
 
 _CONNECT_SECONDS = 60
 _MARKER = "geco_ray.lock"
+_MARK = "GECO_RAY_SESSION"  # in the environment of every process of a local Ray: the folder that it was started with
 _held: dict[Path, int] = {}  # folders of this process and the handles that lock their markers
 _QUIET = {
     "RAY_AIR_NEW_OUTPUT": "0",
@@ -36,8 +40,12 @@ _QUIET = {
 
 
 @contextlib.contextmanager
-def ray_session(settings: RunSettings) -> Iterator[dict[str, float]]:
+def ray_session(settings: RunSettings, on_death: Callable[[str], None] | None = None) -> Iterator[dict[str, float]]:
     """A Ray that belongs to this run (or a connection to the cluster at ``settings.address``).
+
+    Args:
+        settings: address, CPUs and GPUs. on_death: called from another thread with the reason when Ray itself dies,
+            after what is left of a local Ray has been removed; it has to end this process (see :mod:`.watch`).
 
     Yields:
         The resources of the whole cluster, such as ``{"CPU": 2.0, "GPU": 1.0}``.
@@ -60,7 +68,8 @@ def ray_session(settings: RunSettings) -> Iterator[dict[str, float]]:
         try:
             if local:
                 _silence_raylet()
-                _start_local(settings, str(folder))
+                with _environment_of(folder):
+                    _start_local(settings, str(folder))
             else:
                 _connect(str(address))
         except SystemExit:  # Ray's own answer to SIGTERM, which stands in for ours while it starts
@@ -69,11 +78,44 @@ def ray_session(settings: RunSettings) -> Iterator[dict[str, float]]:
             raise
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, on_sigterm)
-        yield {name: float(value) for name, value in ray.cluster_resources().items()}
+
+        def died(reason: str) -> None:
+            if folder is not None:
+                remove_folder(folder)
+            if on_death is not None:
+                on_death(reason)
+
+        with watch_ray(local, died if on_death else None):
+            yield {name: float(value) for name, value in ray.cluster_resources().items()}
     finally:
         ray.shutdown()
         if folder is not None:
             remove_folder(folder)
+
+
+@contextlib.contextmanager
+def _environment_of(folder: Path | None) -> Iterator[None]:
+    """While a local Ray starts: the mark by which its processes are known, and a token of its own.
+
+    Without a token Ray would write one to ``~/.ray/auth_token``, readable by all, where it makes every later
+    connection to a cluster without tokens fail; and there may be no home at all.
+    """
+    own = {_MARK: str(folder)}
+    if not any(name.startswith("RAY_AUTH_") for name in os.environ):
+        own["RAY_AUTH_TOKEN"] = _token()  # with no mode set, Ray takes it for the Ray that it starts
+    before = dict(os.environ)
+    os.environ.update(own)
+    try:
+        yield
+    finally:
+        for name in {*own, "RAY_AUTH_MODE"} - set(before):
+            os.environ.pop(name, None)
+
+
+@cache
+def _token() -> str:
+    """One for the life of this process, since Ray reads a token once."""
+    return secrets.token_hex(32)
 
 
 def temporary_folder() -> Path:
@@ -109,20 +151,17 @@ def _is_left_behind(marker: Path) -> bool:
 def remove_folder(folder: Path) -> None:
     """End what still runs of the Ray that was started with ``folder``, and delete the folder.
 
-    When a driver is killed, or stopped while Ray starts, two of Ray's helpers can outlive it by minutes.
+    When a driver is killed, or stopped while Ray starts, two of Ray's helpers can outlive it by minutes. A process that
+    only has a file of the folder open, such as somebody's ``tail -f``, is none of ours and lives on.
     """
+    mark = f"{_MARK}={folder}\0".encode()
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # another user's, or it has just ended
-            if int(process.name) != os.getpid() and process.stat().st_uid == os.getuid() and _uses(process, folder):
+            if int(process.name) != os.getpid() and mark in (process / "environ").read_bytes():
                 os.kill(int(process.name), signal.SIGKILL)
     shutil.rmtree(folder, ignore_errors=True)
     if (handle := _held.pop(folder, None)) is not None:
         os.close(handle)
-
-
-def _uses(process: Path, folder: Path) -> bool:
-    """Whether a process has a file below ``folder`` open, as all of Ray's have their logs."""
-    return any(str(link.readlink()).startswith(f"{folder}/") for link in (process / "fd").iterdir())
 
 
 def _start_local(settings: RunSettings, folder: str) -> None:
@@ -143,7 +182,7 @@ def _start_local(settings: RunSettings, folder: str) -> None:
 
 
 def _silence_raylet() -> None:
-    """Keep Ray from printing a screen to stdout for each worker that dies: what it meant for a cell is told by us.
+    """Keep Ray from printing a screen to stdout for each worker that dies: we report what it meant for a cell.
 
     ``log_to_driver=False`` does not reach these messages. On a cluster they may tell why no node comes, and stay.
     """

@@ -13,8 +13,10 @@ from typing import Any
 
 from geco_ray.cells import Cell
 from geco_ray.errors import StorageError
-from geco_ray.experiments.base import Outcome, Workplace, run_pack
+from geco_ray.experiments.base import WorkerContext
+from geco_ray.experiments.worker import Outcome, run_pack
 from geco_ray.ledger import Ledger
+from geco_ray.plan.benchmark import owner_of
 from geco_ray.runtime.session import remove_folder, temporary_folder
 
 Report = Callable[[Outcome], None]
@@ -27,15 +29,15 @@ def _trainable() -> Any:
     class PackTrial(tune.Trainable):  # type: ignore[misc]
         """One pack of cells. With ``reuse_actors`` the process serves pack after pack."""
 
-        def setup(self, config: dict[str, Any], packs: Any = None, place: Any = None) -> None:
+        def setup(self, config: dict[str, Any], packs: Any = None, context: Any = None) -> None:
             from geco_ray.device import limit_threads
 
-            self._packs, self._place, self._number = packs, place, config["pack"]
-            limit_threads(place.threads)
+            self._packs, self._context, self._number = packs, context, config["pack"]
+            limit_threads(context.threads)
 
         def step(self) -> dict[str, Any]:
             try:
-                outcomes = run_pack(self._packs[self._number], self._place)
+                outcomes = run_pack(self._packs[self._number], self._context)
             except StorageError as error:
                 return {"done": True, "storage": str(error), "outcomes": []}
             return {"done": True, "storage": None, "outcomes": [asdict(outcome) for outcome in outcomes]}
@@ -53,12 +55,51 @@ def _trainable() -> Any:
     return PackTrial
 
 
-class _Desk:
+def describe(pack: Sequence[Cell]) -> dict[str, Any]:
+    """What tells a pack from others, as a trial's configuration: benchmark, stage, kind and its cells' readable values.
+
+    A value in which its cells differ is a list, or ``0 to 24`` where it is whole numbers without a gap.
+    """
+    first, values = pack[0], [cell.readable() for cell in pack]
+    described: dict[str, Any] = {"benchmark": owner_of(first.stage).name, "stage": first.stage}
+    if first.KIND:
+        described["kind"] = first.KIND
+    for key in dict.fromkeys(key for one in values for key in one):
+        different: list[Any] = []
+        for one in values:
+            if one.get(key) not in different:
+                different.append(one.get(key))
+        described[key] = different[0] if len(different) == 1 else _range(different)
+    return described
+
+
+def _range(values: list[Any]) -> Any:
+    if len(values) > 2 and all(isinstance(value, int) for value in values):
+        low, high = min(values), max(values)
+        if high - low == len(values) - 1:
+            return f"{low} to {high}"
+    return values
+
+
+def _param_space(packs: Sequence[tuple[Cell, ...]]) -> dict[str, Any]:
+    """One trial per pack: its number, and beside it what people and callbacks tell it by."""
+    from ray import tune
+
+    described = [describe(pack) for pack in packs]
+
+    def take(key: str) -> Any:
+        return tune.sample_from(lambda spec: described[spec.config.pack].get(key))
+
+    space = {key: take(key) for key in dict.fromkeys(key for one in described for key in one)}
+    return space | {"pack": tune.grid_search(list(range(len(packs))))}
+
+
+class _Inbox:
     """Where the driver's Tune callback hands its results in; Tune pickles callbacks, so it can't hold them itself."""
 
     report: Report | None = None
     storage_error: str | None = None
-    told: set[int]  # the packs whose trials came to an end of their own
+    reported: set[int]  # the packs whose trials came to an end of their own
 
 
 def _listener() -> Any:
@@ -66,11 +107,11 @@ def _listener() -> Any:
 
     class Listener(tune.Callback):  # type: ignore[misc]
         def on_trial_result(self, iteration: int, trials: Any, trial: Any, result: dict[str, Any], **info: Any) -> None:
-            _Desk.told.add(trial.config["pack"])
-            _Desk.storage_error = _Desk.storage_error or result.get("storage")
+            _Inbox.reported.add(trial.config["pack"])
+            _Inbox.storage_error = _Inbox.storage_error or result.get("storage")
             for outcome in result.get("outcomes", []):
-                if _Desk.report is not None:
-                    _Desk.report(Outcome(**outcome))
+                if _Inbox.report is not None:
+                    _Inbox.report(Outcome(**outcome))
 
     return Listener()
 
@@ -83,12 +124,12 @@ def _stop_on_storage_error() -> Any:
             return bool(result.get("done"))
 
         def stop_all(self) -> bool:
-            return _Desk.storage_error is not None
+            return _Inbox.storage_error is not None
 
     return Stop()
 
 
-def run_trials(packs: Sequence[tuple[Cell, ...]], place: Workplace, gpus: float, report: Report) -> int:
+def run_trials(packs: Sequence[tuple[Cell, ...]], context: WorkerContext, gpus: float, report: Report) -> int:
     """Run every pack as one trial and report each cell's outcome as it comes.
 
     Args:
@@ -101,11 +142,11 @@ def run_trials(packs: Sequence[tuple[Cell, ...]], place: Workplace, gpus: float,
     from ray import tune
 
     folder = temporary_folder()
-    _Desk.report, _Desk.storage_error, _Desk.told = report, None, set()
-    trainable = tune.with_parameters(_trainable(), packs=list(packs), place=place)
+    _Inbox.report, _Inbox.storage_error, _Inbox.reported = report, None, set()
+    trainable = tune.with_parameters(_trainable(), packs=list(packs), context=context)
     tuner = tune.Tuner(
         tune.with_resources(trainable, {"cpu": 1, "gpu": gpus}),
-        param_space={"pack": tune.grid_search(list(range(len(packs))))},
+        param_space=_param_space(packs),
         tune_config=tune.TuneConfig(
             # A fresh process per trial frees GPU memory for certain; on CPUs it would cost seconds per trial.
             reuse_actors=gpus == 0,
@@ -123,20 +164,20 @@ def run_trials(packs: Sequence[tuple[Cell, ...]], place: Workplace, gpus: float,
     try:
         results = tuner.fit()
     finally:
-        _Desk.report = None
+        _Inbox.report = None
         remove_folder(folder)
-    if _Desk.storage_error:
-        raise StorageError(_Desk.storage_error)
-    _note_lost_packs(packs, place, report)
+    if _Inbox.storage_error:
+        raise StorageError(_Inbox.storage_error)
+    _note_lost_packs(packs, context, report)
     return len(results)
 
 
-def _note_lost_packs(packs: Sequence[tuple[Cell, ...]], place: Workplace, report: Report) -> None:
-    """A trial whose process died once too often told nothing: its cells that are not done have failed."""
-    ledger = Ledger(place.root)
+def _note_lost_packs(packs: Sequence[tuple[Cell, ...]], context: WorkerContext, report: Report) -> None:
+    """A trial whose process died once too often reported nothing: its cells that are not done have failed."""
+    ledger = Ledger(context.root)
     lost = RuntimeError(f"its worker died {_RETRIES_OF_A_DEAD_WORKER + 1} times")
     for number, pack in enumerate(packs):
-        for cell in () if number in _Desk.told else pack:
+        for cell in () if number in _Inbox.reported else pack:
             if ledger.get(cell) is None:
                 ledger.fail(cell, lost)
                 report(Outcome(cell.id, cell.title, 0.0, str(lost)))

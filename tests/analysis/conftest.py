@@ -9,16 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from geco_ray.cells import (
-    BaseCell,
-    Cell,
-    CounterfactualCell,
-    ExplainCell,
-    ScoreCell,
-    TrainCell,
-    ValidityCell,
-    VariantCell,
-)
+from geco_ray.cells import Cell
+from geco_ray.experiments.cfe.cells import BaseCell, CounterfactualCell, ValidityCell, VariantCell
+from geco_ray.experiments.geco.cells import ExplainCell, ScoreCell, TrainCell
 from geco_ray.registry import NoOptions
 from geco_ray.seeds import numpy_stream
 

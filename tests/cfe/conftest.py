@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -71,6 +72,13 @@ def make_task(x: np.ndarray, y: np.ndarray, model: Mlp, protocol: str = "paper")
 def toy_model() -> Mlp:
     x, y = make_rows(7, 120)
     return fit(x.astype(np.float32), y)
+
+
+@pytest.fixture(scope="session")
+def fit_again() -> Callable[[int], Mlp]:
+    """The toy model's training from another initialisation, by its seed: a changed model."""
+    x, y = make_rows(7, 120)
+    return lambda seed: fit(x.astype(np.float32), y, seed)
 
 
 @pytest.fixture

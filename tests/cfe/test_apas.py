@@ -12,11 +12,12 @@ import pytest
 from geco_ray.cfe.base_model import train_base
 from geco_ray.cfe.data.datasets import load_dataset
 from geco_ray.cfe.factuals import select_factuals
-from geco_ray.cfe.methods.apas import Apas, ApasOptions
 from geco_ray.cfe.methods.apas.calibration import calibrate_radius, fine_tune, largest_change, replica_seeds
 from geco_ray.cfe.methods.apas.diagnostic import diagnose, independent_models, initialisation_radius
+from geco_ray.cfe.methods.apas.options import ApasOptions
 from geco_ray.cfe.methods.apas.release_timeout import dropped_by_cap
 from geco_ray.cfe.methods.apas.sampling import SampledNetworks, sample_size
+from geco_ray.cfe.methods.apas.search import Apas
 from geco_ray.cfe.methods.base import GenerationTask
 from geco_ray.cfe.mlp import Mlp
 from geco_ray.cfe.seeding import BaseKey

@@ -16,8 +16,8 @@ from geco_ray.cfe.changes.base import (
     Variant,
     VariantSpec,
     family_names,
-    iterate,
-    realise,
+    iter_variants,
+    make_variants,
     variant_specs,
 )
 from geco_ray.cfe.data.datasets import load_dataset
@@ -148,7 +148,7 @@ def test_architecture_and_config_by_definition(base: BaseModel, pool: Pool) -> N
 
 
 def test_perturbation_is_bounded_by_its_radius_and_reaches_it(base: BaseModel, pool: Pool) -> None:
-    variants = realise(variant_specs("bounded_parameter", KEY), base, pool)
+    variants = make_variants(variant_specs("bounded_parameter", KEY), base, pool)
     for variant in variants:
         radius = float(variant.spec.level.removeprefix("linf_"))
         pairs = zip(
@@ -170,7 +170,7 @@ def test_a_family_is_an_iterator_over_any_model_and_data() -> None:
     pool = Pool(x[:90], y[:60], y[60:90], x[90:], y[90:])
     base = BaseModel(BaseKey("mine", 1, "independent"), Mlp.initial(3, (5,), seed=1))
     for family in family_names():
-        made = list(iterate(family, base, pool, at_once=7))
+        made = list(iter_variants(family, base, pool, at_once=7))
         assert [variant.spec.variant for variant in made] == list(range(25))
         if family != "architecture":
             assert {variant.model.hidden for variant in made} == {(5,)}
@@ -178,10 +178,10 @@ def test_a_family_is_an_iterator_over_any_model_and_data() -> None:
 
 def test_variants_are_the_same_alone_and_together(base: BaseModel, pool: Pool) -> None:
     specs = [variant_specs(family, KEY, [3])[0] for family in ("bootstrap", "label_update", "architecture")]
-    together = realise(specs, base, pool)
+    together = make_variants(specs, base, pool)
     data = load_dataset("breast_cancer").test.x
     for spec, variant in zip(specs, together, strict=True):
-        alone = realise([spec], base, pool)[0]
+        alone = make_variants([spec], base, pool)[0]
         assert (alone.epochs, alone.best_epoch) == (variant.epochs, variant.best_epoch)
         np.testing.assert_allclose(alone.model.probability(data), variant.model.probability(data), atol=1e-5)
 
@@ -191,7 +191,7 @@ def test_base_models_train_alone_as_in_a_stack(pool: Pool, base: BaseModel) -> N
     both = train_bases(keys, pool)
     assert (both[1].epochs, both[1].best_epoch) == (base.epochs, base.best_epoch) == (146, 116)
     np.testing.assert_allclose(both[1].model.weights[0], base.model.weights[0], atol=1e-5)
-    new_seed: Variant = realise(variant_specs("seed", KEY, [0]), base, pool)[0]
+    new_seed: Variant = make_variants(variant_specs("seed", KEY, [0]), base, pool)[0]
     np.testing.assert_allclose(new_seed.model.weights[0], both[0].model.weights[0], atol=1e-5)
 
 
@@ -215,7 +215,7 @@ def test_a_new_family_is_one_registration(base: BaseModel, pool: Pool, monkeypat
             return base.model
 
     assert family_names() == [*ORDER, "nothing"]
-    assert next(iterate("nothing", base, pool)).model is base.model
+    assert next(iter_variants("nothing", base, pool)).model is base.model
 
 
 def test_planning_needs_no_torch(assert_imports_nothing: Callable[..., str]) -> None:

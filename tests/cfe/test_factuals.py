@@ -12,7 +12,7 @@ import torch
 from geco_ray.cfe.base_model import BaseModel, train_bases
 from geco_ray.cfe.data.datasets import Part, load_dataset
 from geco_ray.cfe.descriptors import balanced_accuracy
-from geco_ray.cfe.factuals import select_factuals, tuning_subjects
+from geco_ray.cfe.factuals import select_factuals, tuning_factuals
 from geco_ray.cfe.mlp import Mlp
 from geco_ray.cfe.seeding import BASE_SEEDS, BaseKey
 from geco_ray.cfe.training import Pool
@@ -34,7 +34,7 @@ def test_factuals_are_the_papers(name: str, request: pytest.FixtureRequest) -> N
     assert [len(factuals) for factuals in chosen] == adverse
     assert chosen[0].row_ids[:5].tolist() == first
     assert chosen[1].row_ids[:5].tolist() == second
-    assert len(tuning_subjects(bases[0], data.val)) == tuned
+    assert len(tuning_factuals(bases[0], data.val)) == tuned
     for base, factuals in zip(bases, chosen, strict=True):
         assert not base.model.favourable(factuals.x).any()
         assert factuals.ids.tolist() == list(range(len(factuals)))
@@ -94,4 +94,4 @@ def test_no_eligible_row_is_an_empty_selection() -> None:
 def test_tuning_belongs_to_the_first_base_model() -> None:
     base, part = toy(100, seed=2027)
     with pytest.raises(ValueError, match="2026"):
-        tuning_subjects(base, part)
+        tuning_factuals(base, part)

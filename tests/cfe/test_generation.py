@@ -10,7 +10,7 @@ import torch
 
 from geco_ray.cfe.generation import generate
 from geco_ray.cfe.methods.base import Answer, GenerationTask
-from geco_ray.cfe.protocol import switches
+from geco_ray.cfe.protocol import resolve_protocol
 from geco_ray.errors import StorageError, UserError
 
 
@@ -141,7 +141,7 @@ def test_unequal_lengths_are_refused(toy_task: GenerationTask, toy_factuals: np.
 
 def test_unknown_protocol_is_named() -> None:
     with pytest.raises(UserError, match="paper"):
-        switches("papers")
+        resolve_protocol("papers")
 
 
 def test_streams_differ_by_request_and_method(toy_task: GenerationTask) -> None:

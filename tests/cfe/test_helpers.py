@@ -13,7 +13,7 @@ import torch
 
 import geco_ray
 from geco_ray.cfe.base_model import train_base
-from geco_ray.cfe.changes.base import family_names, realise, variant_specs
+from geco_ray.cfe.changes.base import family_names, make_variants, variant_specs
 from geco_ray.cfe.data.datasets import load_dataset
 from geco_ray.cfe.methods.base import GenerationTask
 from geco_ray.cfe.methods.betarce.ensemble import betarce_ensemble, ensemble_seeds
@@ -43,7 +43,7 @@ def test_the_ensemble_is_the_papers_and_not_in_the_bank() -> None:
     job = resampled(base_job(pool, 2026), 2026 + 100_000 + 5)
     assert job.rows.tolist() == rows.tolist()
     np.testing.assert_allclose(ensemble[5].weights[0], train_one(job, pool).model.weights[0], atol=1e-5)
-    evaluated = {variant.model.digest() for variant in realise(variant_specs("bootstrap", key), base, pool)}
+    evaluated = {variant.model.digest() for variant in make_variants(variant_specs("bootstrap", key), base, pool)}
     digests = {model.digest() for model in ensemble}
     assert len(digests) == 32
     assert not digests & (evaluated | {base.model.digest()})

@@ -36,13 +36,17 @@ def reference_wachter(task: GenerationTask, factual: np.ndarray, weight: float, 
     """Wachter by torch's own autograd and optimiser, one request."""
     import torch
 
-    net, start = task.model.on("cpu"), torch.tensor(factual, dtype=torch.float32)
+    pairs = zip(task.model.weights, task.model.biases, strict=True)
+    (*hidden, last), start = [tuple(map(torch.tensor, pair)) for pair in pairs], torch.tensor(factual).float()
     x = start.clone().requires_grad_()
     optimiser = torch.optim.Adam([x], lr=0.01, amsgrad=True)
     step = 0
     while step < cap:
         step += 1
-        p = net.probability(x)
+        h = x
+        for w, b in hidden:
+            h = torch.relu(w @ h + b)
+        p = torch.sigmoid(last[0][0] @ h + last[1][0])
         loss = weight * torch.nn.functional.binary_cross_entropy(p, torch.ones(())) + (x - start).abs().sum()
         optimiser.zero_grad()
         loss.backward()

@@ -307,4 +307,4 @@ def test_tune_scores_every_point(toy_task: GenerationTask, toy_factuals: np.ndar
     assert [candidate.valid_share for candidate in outcome.candidates] == [0.0, 1.0]
     assert outcome.candidates[0].distance is None
     assert outcome.selected["trade_off"] == 0.1
-    assert outcome.subjects == 4
+    assert outcome.factuals == 4

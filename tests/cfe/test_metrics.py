@@ -1,63 +1,109 @@
-"""The metrics against counts made by hand, and null where a denominator is 0."""
+"""The metrics: one generic case for all, counts by hand, and the same counts from a ledger's tables."""
 
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from geco_ray.cfe import metrics
+from analysis.load import _count_survivors
 from geco_ray.cfe.distance import mean_scaled_l1, robust_scale
-from geco_ray.cfe.metrics import Ratio
+from geco_ray.cfe.metrics import METRICS, Metric, count_pairs, count_requests
 
 STATUS = ["found", "base_invalid", "not_found", "found", "budget", "error"]
-# Three changed models. Rows of requests that are not base-valid hold True on purpose: they must not count.
-VALID = np.array([[1, 0, 1], [1, 1, 1], [1, 1, 1], [0, 0, 1], [1, 1, 1], [1, 1, 1]], dtype=bool)
-ADVERSE = np.array([[1, 1, 0], [1, 1, 1], [1, 1, 1], [0, 1, 1], [1, 1, 1], [1, 1, 1]], dtype=bool)
+# Three changed models, the last of them of the family bootstrap.
+VALID = [[True, False, True], None, None, [False, False, True], None, None]
+ADVERSE = [[True, True, False], [True] * 3, [True] * 3, [False, True, True], [True] * 3, [True] * 3]
+OTHER = [True, True, False]
+CERTIFIED = [True, None, False, True, None, None]
 
 
-def test_counts_by_hand() -> None:
-    assert metrics.coverage(STATUS) == Ratio(3, 6)
-    assert metrics.base_validity(STATUS) == Ratio(2, 3)
-    assert metrics.valid_share(STATUS) == Ratio(2, 6)
-    assert metrics.empirical_robustness(STATUS, VALID) == Ratio(3, 6)
-    assert metrics.end_to_end_robustness(STATUS, VALID) == Ratio(3, 18)
+def counts() -> dict[str, float]:
+    """All columns of the example above."""
+    distance = [1.0, None, None, 2.0, None, None]
+    return count_requests(STATUS, distance, CERTIFIED) | count_pairs(VALID, ADVERSE, OTHER)
+
+
+BY_HAND = {
+    "coverage": 3 / 6,
+    "base_validity": 2 / 3,
+    "valid_share": 2 / 6,
+    "empirical_robustness": 3 / 6,
+    "end_to_end_robustness": 3 / 18,
     # Pairs with an adverse factual: request 0 models 0, 1 (survives 0); request 3 models 1, 2 (survives 2).
-    assert metrics.conditional_survival(STATUS, VALID, ADVERSE) == Ratio(2, 4)
-    assert metrics.certified_coverage([True, None, False, True, None, None]) == Ratio(2, 6)
-    distance = metrics.mean_distance(STATUS, [1.0, None, None, 2.0, None, None])
-    assert distance.value == 1.5
+    "conditional_survival": 2 / 4,
+    "robustness_no_bootstrap": 1 / 4,
+    "certified_coverage": 2 / 6,
+    "distance": 1.5,
+}
+
+
+def test_every_metric_has_a_case() -> None:
+    assert set(METRICS) == set(BY_HAND), "add the new metric's value to BY_HAND"
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=list(METRICS))
+class TestMetric:
+    def test_value_by_hand(self, metric: Metric) -> None:
+        assert metric.value(counts()) == BY_HAND[metric.name]
+
+    def test_undefined_is_null_and_not_zero(self, metric: Metric) -> None:
+        empty = count_requests([], [], []) | count_pairs([], [], [])
+        assert metric.value(empty) is None
+        assert metric.null_when
+
+    def test_its_range_and_direction(self, metric: Metric) -> None:
+        """The best that can be is at one end of the range, the worst at the other."""
+        well = count_requests(["found"] * 2, [0.0, 0.0], [True] * 2) | count_pairs([[True]] * 2, [[True]] * 2, [True])
+        badly = {
+            "coverage": count_requests(["not_found"]),
+            "base_validity": count_requests(["base_invalid"]),
+            "valid_share": count_requests(["base_invalid"]),
+            "certified_coverage": count_requests(["found"], certified=[None]),
+            "distance": count_requests(["found"], [1e6]),
+        }.get(metric.name, count_pairs([[False]], [[True]], [True]))
+        best, worst = metric.value(well), metric.value(badly)
+        ends = (metric.high, 0.0) if metric.better == "higher" else (0.0, 1e6)
+        assert (best, worst) == ends
+
+    def test_counts_of_two_populations_add(self, metric: Metric) -> None:
+        twice = {name: 2 * value for name, value in counts().items()}
+        assert metric.value(twice) == metric.value(counts())
+        with pytest.raises(KeyError):
+            metric.value({})
 
 
 def test_end_to_end_is_the_product() -> None:
-    parts = (metrics.coverage(STATUS), metrics.base_validity(STATUS), metrics.empirical_robustness(STATUS, VALID))
-    product = np.prod([part.value for part in parts])
-    assert metrics.end_to_end_robustness(STATUS, VALID).value == pytest.approx(product)
+    parts = [METRICS[name].value(counts()) for name in ("coverage", "base_validity", "empirical_robustness")]
+    assert METRICS["end_to_end_robustness"].value(counts()) == pytest.approx(np.prod(np.array(parts, dtype=float)))
 
 
-def test_undefined_is_null_not_zero() -> None:
-    failed = ["not_found", "error"]
-    none = np.zeros((2, 3), dtype=bool)
-    assert metrics.coverage(failed).value == 0.0
-    assert metrics.base_validity(failed).value is None
-    assert metrics.empirical_robustness(failed, none).value is None
-    assert metrics.end_to_end_robustness(failed, none).value == 0.0
-    assert metrics.conditional_survival(failed, none, ~none).value is None
-    assert metrics.mean_distance(failed, [None, None]).value is None
-    assert metrics.coverage([]).value is None
-    assert metrics.end_to_end_robustness([], np.zeros((0, 3), dtype=bool)).value is None
-    assert metrics.empirical_robustness(["found"], np.zeros((1, 0), dtype=bool)).value is None
+def test_failures_count_end_to_end() -> None:
+    failed = count_requests(["not_found", "error"]) | count_pairs([None, None], [[True], [False]])
+    assert METRICS["coverage"].value(failed) == 0.0
+    assert METRICS["empirical_robustness"].value(failed) is None
+    assert METRICS["end_to_end_robustness"].value(failed) == 0.0
 
 
-def test_pooling_adds_counts() -> None:
-    assert Ratio(1, 2) + Ratio(3, 10) == Ratio(4, 12)
-    assert (metrics.Mean(3.0, 2) + metrics.Mean(1.0, 2)).value == 1.0
+def test_the_ledgers_tables_are_counted_alike() -> None:
+    kinds = {"variant_valid": pa.list_(pa.bool_()), "factual_still_adverse": pa.list_(pa.bool_())}
+    columns = {"variant_valid": VALID, "factual_still_adverse": ADVERSE}
+    frame = _count_survivors(
+        pa.table({name: pa.array(columns[name], kind) for name, kind in kinds.items()})
+    ).to_pandas()
+    mine = count_pairs(VALID, ADVERSE)
+    for name in ("pairs", "survived", "eligible", "eligible_survived"):
+        assert frame[name].sum() == mine[name]
+    assert frame["variants"].sum() == mine["asked"]
 
 
 def test_wrong_shapes_and_missing_distances_are_refused() -> None:
     with pytest.raises(ValueError, match="validities"):
-        metrics.empirical_robustness(STATUS, VALID[:3])
+        count_pairs(VALID[:3], ADVERSE)
+    with pytest.raises(ValueError, match="validities"):
+        count_pairs([[True]], ADVERSE[:1])
     with pytest.raises(ValueError, match="no distance"):
-        metrics.mean_distance(["found"], [None])
+        count_requests(["found"], [None])
 
 
 def test_robust_scale_falls_back_to_std_then_one() -> None:

@@ -13,10 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from geco_ray.cells import BaseCell, Cell, VariantCell
+from geco_ray.cells import Cell
 from geco_ray.errors import StorageError
 from geco_ray.experiments import base as work
-from geco_ray.experiments.base import Result, Workplace, run_pack
+from geco_ray.experiments.base import Result, WorkerContext
+from geco_ray.experiments.cfe.cells import BaseCell, VariantCell
+from geco_ray.experiments.worker import run_pack
 from geco_ray.ledger import DamagedCell, Ledger
 from geco_ray.plan.remaining import make_plan
 
@@ -26,7 +28,7 @@ VICTIM = CELLS[1]
 SUFFIXES = ("json", "parquet", "safetensors")
 
 
-def compute(cells: Sequence[Any], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
+def compute(cells: Sequence[Any], ledger: Ledger, context: WorkerContext) -> Iterator[tuple[Cell, Result]]:
     """A stage whose results are known from the cell."""
     for cell in cells:
         number = getattr(cell, "variant", -1)
@@ -36,8 +38,8 @@ def compute(cells: Sequence[Any], ledger: Ledger, place: Workplace) -> Iterator[
 
 @pytest.fixture(autouse=True)
 def fake_stages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "_load_stages", lambda: None)
-    monkeypatch.setattr(work, "_COMPUTATIONS", {})
+    monkeypatch.setattr(work, "_load_work", lambda stage: None)
+    monkeypatch.setattr(work, "_computations", {})
     work.computation("models", "base")(compute)
     work.computation("models", "variant")(compute)
 
@@ -47,7 +49,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run folder with three finished cells, to be copied."""
     root = tmp_path_factory.mktemp("finished") / "run"
     ledger = Ledger(root)
-    for cell, result in compute(CELLS, ledger, Workplace(str(root))):
+    for cell, result in compute(CELLS, ledger, WorkerContext(str(root), device="cpu")):
         ledger.put(cell, result.table, blob=result.blob, info=result.info)
     return root
 
@@ -145,7 +147,7 @@ def test_damage_is_seen_named_set_aside_and_computed_again(suffix: str, name: st
         ledger.quarantine("models", problems)
         aside = root / "quarantine" / "models" / path.name
         assert (aside.read_bytes() if aside.exists() else None) == wreck
-    outcomes = run_pack(CELLS[1:], Workplace(str(root)))
+    outcomes = run_pack(CELLS[1:], WorkerContext(str(root), device="cpu"))
     assert [(outcome.cell_id, outcome.error) for outcome in outcomes] == [(VICTIM.id, None)]
     assert seen(ledger) == {}
     assert contents(root) == before
@@ -183,7 +185,7 @@ def test_a_folder_in_the_place_of_a_file_is_set_aside(suffix: str, root: Path) -
     ledger = Ledger(root)
     assert set(seen(ledger)) == {VICTIM.id}
     ledger.quarantine("models", [VICTIM.id])
-    run_pack([VICTIM], Workplace(str(root)))
+    run_pack([VICTIM], WorkerContext(str(root), device="cpu"))
     assert seen(ledger) == {}
 
 
@@ -250,14 +252,14 @@ def test_a_full_disk_ends_the_run_and_keeps_what_is_finished(small_disk: Path) -
     cells: list[Cell] = [VariantCell(BASE, "seed", number) for number in range(200)]
     root = str(small_disk / "run")
     with pytest.raises(StorageError, match=f"{root}.*No space left.*finished cells are kept"):
-        run_pack(cells, Workplace(root))
+        run_pack(cells, WorkerContext(root, device="cpu"))
     ledger = Ledger(root)
     done = ledger.done("models")
     assert 3 < len(done) < 200
     assert seen(ledger) == {}
     assert not [path for path in small_disk.rglob("*") if path.name.startswith(".")]
     subprocess.run(["mount", "-o", "remount,size=16m", str(small_disk)], check=True)
-    outcomes = run_pack(cells, Workplace(root))
+    outcomes = run_pack(cells, WorkerContext(root, device="cpu"))
     assert len(outcomes) == 200 - len(done)
     assert seen(ledger) == {}
     assert len(ledger.done("models")) == 200
@@ -265,11 +267,11 @@ def test_a_full_disk_ends_the_run_and_keeps_what_is_finished(small_disk: Path) -
 
 def test_a_read_only_disk_can_be_read_and_says_that_it_cannot_be_written(small_disk: Path) -> None:
     root = str(small_disk / "run")
-    run_pack([BASE], Workplace(root))
+    run_pack([BASE], WorkerContext(root, device="cpu"))
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     assert len(Ledger(root).done("models")) == 1
     with pytest.raises(StorageError, match=r"Read-only.*Make the folder writable"):
-        run_pack([VICTIM], Workplace(root))
+        run_pack([VICTIM], WorkerContext(root, device="cpu"))
 
 
 # --- computations that misbehave ---
@@ -283,14 +285,14 @@ VARIANTS: list[Cell] = [VariantCell(BASE, "seed", number) for number in range(6)
 
 
 def test_one_bad_cell_of_a_pack_fails_alone(tmp_path: Path) -> None:
-    def bad(cells: Sequence[Any], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
-        for cell, result in compute(cells, ledger, place):
+    def bad(cells: Sequence[Any], ledger: Ledger, context: WorkerContext) -> Iterator[tuple[Cell, Result]]:
+        for cell, result in compute(cells, ledger, context):
             if cell.variant == 2:  # type: ignore[attr-defined]
                 raise ValueError("no variant two")
             yield cell, result
 
     use(bad)
-    outcomes = run_pack(VARIANTS, Workplace(str(tmp_path)))
+    outcomes = run_pack(VARIANTS, WorkerContext(str(tmp_path), device="cpu"))
     assert {outcome.cell_id: outcome.error for outcome in outcomes} == {
         cell.id: "ValueError: no variant two" if cell is VARIANTS[2] else None for cell in VARIANTS
     }
@@ -299,7 +301,7 @@ def test_one_bad_cell_of_a_pack_fails_alone(tmp_path: Path) -> None:
     assert set(ledger.failures("models")) == {VARIANTS[2].id}
     assert len(ledger.done("models")) == 5
     use(compute)
-    assert [outcome.error for outcome in run_pack(VARIANTS, Workplace(str(tmp_path)))] == [None]
+    assert [outcome.error for outcome in run_pack(VARIANTS, WorkerContext(str(tmp_path), device="cpu"))] == [None]
     assert ledger.failures("models") == {}
 
 
@@ -307,8 +309,8 @@ def _nothing(cells: Sequence[Any], *_: Any) -> Iterator[tuple[Cell, Result]]:
     yield from ()
 
 
-def _another(cells: Sequence[Any], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
-    yield from compute([BASE], ledger, place)
+def _another(cells: Sequence[Any], ledger: Ledger, context: WorkerContext) -> Iterator[tuple[Cell, Result]]:
+    yield from compute([BASE], ledger, context)
 
 
 def _no_table(cells: Sequence[Any], *_: Any) -> Iterator[tuple[Cell, Any]]:
@@ -328,7 +330,7 @@ def _at_once(cells: Sequence[Any], *_: Any) -> Iterator[tuple[Cell, Result]]:
 @pytest.mark.parametrize("function", [_nothing, _another, _no_table, _bad_note, _at_once])
 def test_a_computation_that_does_not_keep_its_word_fails_its_cells(function: Any, tmp_path: Path) -> None:
     use(function)
-    outcomes = run_pack(VARIANTS[:3], Workplace(str(tmp_path)))
+    outcomes = run_pack(VARIANTS[:3], WorkerContext(str(tmp_path), device="cpu"))
     assert sorted(outcome.cell_id for outcome in outcomes) == sorted(cell.id for cell in VARIANTS[:3])
     assert all(outcome.error for outcome in outcomes)
     assert Ledger(tmp_path).scan("models") == ({}, {})
@@ -341,5 +343,5 @@ def test_a_storage_error_within_a_pack_is_no_failure_of_a_cell(tmp_path: Path) -
 
     use(full)
     with pytest.raises(StorageError):
-        run_pack(VARIANTS, Workplace(str(tmp_path)))
+        run_pack(VARIANTS, WorkerContext(str(tmp_path), device="cpu"))
     assert Ledger(tmp_path).failures("models") == {}

@@ -15,10 +15,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from geco_ray.cells import BaseCell, Cell, VariantCell
+from geco_ray.cells import Cell
 from geco_ray.errors import LeaseError
 from geco_ray.experiments import base as work
-from geco_ray.experiments.base import Result, Workplace, run_pack
+from geco_ray.experiments.base import Result, WorkerContext
+from geco_ray.experiments.cfe.cells import BaseCell, VariantCell
+from geco_ray.experiments.worker import run_pack
 from geco_ray.ledger import Ledger
 from geco_ray.runtime.lease import lease
 
@@ -28,15 +30,15 @@ KILLS = 28
 SLOW_FLUSH = 0.004
 
 
-def compute(cells: Sequence[Any], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
+def compute(cells: Sequence[Any], ledger: Ledger, context: WorkerContext) -> Iterator[tuple[Cell, Result]]:
     for cell in cells:
         yield cell, Result(pa.table({"x": [cell.variant * 1.5] * 2000}), bytes([cell.variant]) * 50_000)
 
 
 @pytest.fixture(autouse=True)
 def fake_stages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "_load_stages", lambda: None)
-    monkeypatch.setattr(work, "_COMPUTATIONS", {})
+    monkeypatch.setattr(work, "_load_work", lambda stage: None)
+    monkeypatch.setattr(work, "_computations", {})
     work.computation("models", "variant")(compute)
 
 
@@ -56,7 +58,7 @@ def drive(root: str, said: Any) -> None:
     with lease(ledger.storage):
         os.write(said, b"started\n")
         for cell in CELLS:
-            for outcome in run_pack([cell], Workplace(root)):
+            for outcome in run_pack([cell], WorkerContext(root, device="cpu")):
                 os.write(said, f"{outcome.cell_id}\n".encode())
 
 
@@ -89,7 +91,7 @@ def kill_after(root: Path, seconds: float) -> list[str]:
 def test_sigkill_at_random_instants_loses_nothing(tmp_path: Path) -> None:
     calm, root = tmp_path / "calm", tmp_path / "killed"
     started = time.monotonic()
-    run_pack(CELLS, Workplace(str(calm)))
+    run_pack(CELLS, WorkerContext(str(calm), device="cpu"))
     pace = (time.monotonic() - started) / len(CELLS)
     ledger, chance = Ledger(root), random.Random(0)
     finished: dict[str, float] = {}
@@ -110,7 +112,7 @@ def test_sigkill_at_random_instants_loses_nothing(tmp_path: Path) -> None:
     assert interrupted >= 20
     assert leftovers >= 1  # some kills fell within a write
     with lease(ledger.storage):
-        run_pack(CELLS, Workplace(str(root)))
+        run_pack(CELLS, WorkerContext(str(root), device="cpu"))
     assert bytes_of(root) == bytes_of(calm)
     assert not [path for path in root.rglob("*") if path.name.startswith(".") or path.name == "lease.json"]
 
@@ -137,4 +139,4 @@ def test_workers_that_die_leave_no_lock_behind(tmp_path: Path) -> None:
     assert worker.pid is not None
     os.kill(worker.pid, signal.SIGKILL)
     worker.join()
-    assert run_pack(CELLS[:1], Workplace(str(tmp_path)))[0].error is None
+    assert run_pack(CELLS[:1], WorkerContext(str(tmp_path), device="cpu"))[0].error is None

@@ -1,7 +1,8 @@
-"""The measures: by hand, against scikit-learn, and on the released data."""
+"""The metrics: one generic case for all, by hand, against scikit-learn, and on the released data."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 
@@ -11,16 +12,79 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geco_ray.geco import metrics
 from geco_ray.geco.explain import EXPLANATION_SCHEMA, SCORE_SCHEMA, score
-from geco_ray.geco.metrics import Rows
+from geco_ray.geco.metrics import METRICS, Metric, top_k_precision
+from geco_ray.geco.protocol import CORRECTED, PROTOCOLS
+from geco_ray.geco.scored import REASONS, ScoredRows
 
-MEASURES = {name: getattr(metrics, name) for name in ("mass_accuracy", *metrics.RANKING_MEASURES)}
+
+def values(name: str, rows: ScoredRows) -> np.ndarray:
+    """A metric of all rows under the protocol ``corrected``."""
+    return METRICS[name].compute(rows, CORRECTED)
 
 
-def _one(measure: str, scores: list[float], truth: list[int]) -> float:
-    (value,) = MEASURES[measure](Rows.of([scores], [truth]))
+def _one(name: str, scores: list[float], truth: list[int]) -> float:
+    (value,) = values(name, ScoredRows.of([scores], [truth]))
     return float(value)
+
+
+# Scores .5 (truth), .3, .2 (truth), .1, 0 of five words.
+BY_HAND = {
+    "mass_accuracy": 0.7 / 1.1,
+    "roc_auc": 5 / 6,
+    "average_precision": 0.5 * 1 + 0.5 * 2 / 3,
+    # (recall, precision): (0, 1), (1/2, 1), (1/2, 1/2), (1, 2/3)
+    "pr_auc": 0.5 * 1 + 0.5 * (1 / 2 + 2 / 3) / 2,
+    # Thresholds .5, .3, .2 have specificity 1, 2/3, 2/3; .1 has 1/3. Lowest above 1/2: .2, precision 2/3.
+    "precision_specificity": 2 / 3,
+    "top_k_precision": 1 / 2,
+}
+UNDEFINED = {
+    "non_finite_attribution": ([math.nan, 1.0], [1, 0]),
+    "empty_truth": ([1.0, 2.0], [0, 0]),
+    "full_truth": ([1.0, 2.0], [1, 1]),
+    "zero_attribution": ([0.0, 0.0], [1, 0]),
+}
+
+
+def test_every_metric_and_every_reason_has_a_case() -> None:
+    assert list(METRICS) == list(BY_HAND), "add the new metric's value to BY_HAND"
+    assert list(REASONS) == list(UNDEFINED), "add a row that has no value for the new reason to UNDEFINED"
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=list(METRICS))
+class TestMetric:
+    def test_value_by_hand(self, metric: Metric) -> None:
+        assert _one(metric.name, [0.3, 0.5, 0.1, 0.2, 0.0], [0, 1, 0, 1, 0]) == pytest.approx(BY_HAND[metric.name])
+
+    def test_the_best_is_at_the_end_of_its_range_and_beats_chance(self, metric: Metric) -> None:
+        truth = [1, 0, 1, 0, 0]
+        best, worst = (_one(metric.name, [float(h == wanted) for h in truth], truth) for wanted in (1, 0))
+        assert metric.better == "higher"
+        assert best == metric.high
+        assert metric.low <= worst < metric.chance(2, 5) < best
+
+    @pytest.mark.parametrize("protocol", PROTOCOLS)
+    def test_values_lie_in_its_range_and_are_null_for_its_reasons_only(self, metric: Metric, protocol: str) -> None:
+        draws = np.random.default_rng(1)
+        rows = [(draws.integers(0, 3, 6).astype(float), draws.integers(0, 2, 6)) for _ in range(300)]
+        table = ScoredRows.of(*zip(*rows, *UNDEFINED.values(), strict=True))
+        found = metric.compute(table, PROTOCOLS[protocol])
+        undefined = [reason is not None for reason in table.why_null(metric.reasons)]
+        assert np.isnan(found).tolist() == undefined
+        assert ((metric.low <= found[~np.isnan(found)]) & (found[~np.isnan(found)] <= metric.high)).all()
+        assert undefined[-len(UNDEFINED) :] == [reason in metric.reasons for reason in UNDEFINED]
+
+    def test_chance_is_the_mean_over_all_orders(self, metric: Metric) -> None:
+        for k, n in ((1, 2), (2, 5), (3, 5), (4, 6)):
+            orders = list(itertools.permutations(range(1, n + 1)))
+            found = values(metric.name, ScoredRows.of(orders, [[1] * k + [0] * (n - k)] * len(orders)))
+            assert found.mean() == pytest.approx(metric.chance(k, n)), (k, n)
+
+    def test_what_it_is_can_be_read(self, metric: Metric) -> None:
+        assert metric.title != metric.name
+        assert metric.formula
+        assert all(REASONS[reason] in metric.null_when for reason in metric.reasons)
 
 
 def test_mass_accuracy_by_hand() -> None:
@@ -31,27 +95,12 @@ def test_mass_accuracy_by_hand() -> None:
     assert _one("mass_accuracy", [1, 1], [1, 1]) == 1.0
 
 
-def test_undefined_has_a_reason_and_is_not_a_number() -> None:
-    rows = Rows.of([[0, 0], [1, 2], [0, 0], [1, 2], [1, 1]], [[1, 0], [0, 0], [0, 0], [1, 0], [1, 1]])
-    mass, ranking = rows.reasons()
-    assert mass == ["zero_attribution", "empty_truth", "empty_truth", None, None]
-    assert ranking == [None, "empty_truth", "empty_truth", None, "full_truth"]
-    assert [math.isnan(value) for value in metrics.mass_accuracy(rows)] == [reason is not None for reason in mass]
-    for name in metrics.RANKING_MEASURES:
-        undefined = [math.isnan(value) for value in MEASURES[name](rows)]
-        assert undefined == [reason is not None for reason in ranking], name
-
-
-def test_ranking_measures_by_hand() -> None:
-    # Sorted: .5 truth, .3 other, .2 truth, .1 other, 0 other.
-    scores, truth = [0.3, 0.5, 0.1, 0.2, 0.0], [0, 1, 0, 1, 0]
-    assert _one("roc_auc", scores, truth) == pytest.approx(5 / 6)
-    assert _one("average_precision", scores, truth) == pytest.approx(0.5 * 1 + 0.5 * 2 / 3)
-    # (recall, precision): (0, 1), (1/2, 1), (1/2, 1/2), (1, 2/3)
-    assert _one("pr_auc", scores, truth) == pytest.approx(0.5 * 1 + 0.5 * (1 / 2 + 2 / 3) / 2)
-    # Thresholds .5, .3, .2 have specificity 1, 2/3, 2/3; .1 has 1/3. Lowest above 1/2: .2, precision 2/3.
-    assert _one("precision_specificity", scores, truth) == pytest.approx(2 / 3)
-    assert _one("top_k_precision", scores, truth) == pytest.approx(1 / 2)
+def test_where_two_reasons_hold_the_earlier_one_is_given() -> None:
+    rows = ScoredRows.of([[0, 0], [1, 2], [0, 0], [1, 2], [1, 1]], [[1, 0], [0, 0], [0, 0], [1, 0], [1, 1]])
+    assert rows.why_null(METRICS["mass_accuracy"].reasons) == [
+        "zero_attribution", "empty_truth", "empty_truth", None, None,
+    ]  # fmt: skip
+    assert rows.why_null(METRICS["roc_auc"].reasons) == [None, "empty_truth", "empty_truth", None, "full_truth"]
 
 
 def test_ties() -> None:
@@ -62,9 +111,9 @@ def test_ties() -> None:
 
 
 def test_top_k_as_published_takes_the_mask_for_positions() -> None:
-    perfect = Rows.of([[0, 1, 2, 9]], [[0, 0, 0, 1]])
-    assert metrics.top_k_precision(perfect).tolist() == [1.0]
-    assert metrics.top_k_precision(perfect, "mask_as_index").tolist() == [0.0]
+    perfect = ScoredRows.of([[0, 1, 2, 9]], [[0, 0, 0, 1]])
+    assert top_k_precision(perfect).tolist() == [1.0]
+    assert top_k_precision(perfect, "mask_as_index").tolist() == [0.0]
 
 
 def _published_top_k(score: list[float], truth: list[int]) -> float:
@@ -78,17 +127,19 @@ def test_top_k_as_published_is_the_published_computation_where_no_scores_tie() -
     scores = [draws.random(size).tolist() for size in (2, 3, 5, 9, 30) for _ in range(20)]
     truths = [[1, *draws.integers(0, 2, len(score) - 2).tolist(), 0] for score in scores]
     expected = [_published_top_k(score, truth) for score, truth in zip(scores, truths, strict=True)]
-    assert metrics.top_k_precision(Rows.of(scores, truths), "mask_as_index").tolist() == expected
-    tied = Rows.of([[1, 1, 1, 0], [2, 1]], [[0, 0, 1, 1], [0, 1]])  # earlier word first: both; later first: one of two
-    assert metrics.top_k_precision(tied, "mask_as_index").tolist() == [0.75, 1.0]
+    assert top_k_precision(ScoredRows.of(scores, truths), "mask_as_index").tolist() == expected
+    tied = ScoredRows.of(
+        [[1, 1, 1, 0], [2, 1]], [[0, 0, 1, 1], [0, 1]]
+    )  # earlier word first: both; later first: one of two
+    assert top_k_precision(tied, "mask_as_index").tolist() == [0.75, 1.0]
 
 
 def test_bad_input_is_refused() -> None:
     with pytest.raises(ValueError, match="differ in length"):
-        Rows.of([[1.0, 2.0]], [[1]])
+        ScoredRows.of([[1.0, 2.0]], [[1]])
     with pytest.raises(ValueError, match="not be negative"):
-        Rows.of([[-1.0]], [[1]])
-    assert all(len(measure(Rows.of([], []))) == 0 for measure in MEASURES.values())
+        ScoredRows.of([[-1.0]], [[1]])
+    assert all(len(values(name, ScoredRows.of([], []))) == 0 for name in METRICS)
 
 
 sentence = st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=2, max_size=12)
@@ -101,27 +152,16 @@ def test_all_rows_at_once_equal_scikit_learn_row_by_row(sentences: list[list[tup
 
     scores = [[float(value) for value, _ in words] for words in sentences]
     truths = [[int(flag) for _, flag in words] for words in sentences]
-    rows = Rows.of(scores, truths)
-    found = {name: measure(rows) for name, measure in MEASURES.items()}
+    rows = ScoredRows.of(scores, truths)
+    found = {name: values(name, rows) for name in METRICS}
     for index, (s, h) in enumerate(zip(scores, truths, strict=True)):
-        alone = {name: _one(name, s, h) for name in MEASURES}
-        assert all(alone[name] == pytest.approx(found[name][index], nan_ok=True) for name in MEASURES)
+        alone = {name: _one(name, s, h) for name in METRICS}
+        assert all(alone[name] == pytest.approx(found[name][index], nan_ok=True) for name in METRICS)
         if 0 < sum(h) < len(h):
             precision, recall, _ = precision_recall_curve(h, s)
             assert alone["roc_auc"] == pytest.approx(roc_auc_score(h, s))
             assert alone["average_precision"] == pytest.approx(average_precision_score(h, s))
             assert alone["pr_auc"] == pytest.approx(auc(recall, precision))
-            assert 0 <= alone["top_k_precision"] <= 1
-            assert 0 <= alone["precision_specificity"] <= 1
-
-
-def test_chance_level_of_mass_accuracy_and_top_k() -> None:
-    """Exchangeable scores: k / n for both, 1/2 for the area under the ROC curve."""
-    draws = np.random.default_rng(3).random((4000, 12))
-    rows = Rows.of(list(draws), [[1, 1, 1] + [0] * 9] * len(draws))
-    assert metrics.mass_accuracy(rows).mean() == pytest.approx(0.25, abs=0.005)
-    assert metrics.top_k_precision(rows).mean() == pytest.approx(0.25, abs=0.012)
-    assert metrics.roc_auc(rows).mean() == pytest.approx(0.5, abs=0.01)
 
 
 def test_score_keeps_every_row_and_its_order() -> None:
@@ -145,13 +185,12 @@ def test_score_keeps_every_row_and_its_order() -> None:
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_row_that_is_not_finite_is_null_with_a_reason_and_leaves_the_others_alone(bad: float) -> None:
     good = ([0.3, 0.5, 0.1], [0, 1, 0])
-    rows = Rows.of([good[0], [bad, 0.5], good[0], [bad]], [good[1], [1, 0], good[1], [0]])
-    mass, ranking = rows.reasons()
-    assert mass == ranking == [None, "non_finite_attribution", None, "non_finite_attribution"]
-    for name, measure in MEASURES.items():
+    rows = ScoredRows.of([good[0], [bad, 0.5], good[0], [bad]], [good[1], [1, 0], good[1], [0]])
+    for name, metric in METRICS.items():
         value = _one(name, *good)
-        assert measure(rows).tolist() == pytest.approx([value, math.nan, value, math.nan], nan_ok=True), name
-    assert np.isnan(metrics.top_k_precision(rows, "mask_as_index")[[1, 3]]).all()
+        assert values(name, rows).tolist() == pytest.approx([value, math.nan, value, math.nan], nan_ok=True), name
+        assert rows.why_null(metric.reasons) == [None, "non_finite_attribution", None, "non_finite_attribution"]
+    assert np.isnan(top_k_precision(rows, "mask_as_index")[[1, 3]]).all()
     row = {"sentence_idx": 4, "target": 1, "gender": "male", "predicted": 0, "correct": False, "words": ["he", "."]}
     lists = {"attribution": [bad, 0.0], "signed": [bad, 0.0], "truth": [1, 0], "completeness_gap": None}
     table = score(pa.Table.from_pylist([{**row, "row": 0, **lists}], schema=EXPLANATION_SCHEMA))
@@ -170,5 +209,5 @@ def test_shipped_reference_data_is_seen_or_skipped(data_dir: Path) -> None:
     for name, expected in (("binary_gender_all", 0.169), ("binary_gender_subj", 0.090)):
         rows = [row for row in load_task(name, data_dir).test if sum(row.truth)]
         draws = np.random.default_rng(0)
-        table = Rows.of([draws.random(len(row.words)) for row in rows], [row.truth for row in rows])
-        assert metrics.mass_accuracy(table).mean() == pytest.approx(expected, abs=0.006), name
+        table = ScoredRows.of([draws.random(len(row.words)) for row in rows], [row.truth for row in rows])
+        assert values("mass_accuracy", table).mean() == pytest.approx(expected, abs=0.006), name

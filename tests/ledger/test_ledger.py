@@ -12,8 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from geco_ray.cells import BaseCell, Cell, VariantCell
+from geco_ray.cells import Cell
 from geco_ray.errors import StorageError, UserError
+from geco_ray.experiments.cfe.cells import BaseCell, VariantCell
 from geco_ray.ledger.ledger import DamagedCell, Ledger, Record
 
 BASE = BaseCell("breast_cancer", "f" * 8, 2026, "paper")

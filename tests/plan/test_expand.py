@@ -10,13 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from geco_ray.cells import Cell, ExplainCell, ScoreCell, TrainCell, ValidityCell, VariantCell
+from geco_ray.cells import Cell
 from geco_ray.errors import UserError
+from geco_ray.experiments.cfe.cells import ValidityCell, VariantCell
+from geco_ray.experiments.geco.cells import ExplainCell, ScoreCell, TrainCell
 from geco_ray.geco import encoders
 from geco_ray.geco.attribution.base import ATTRIBUTIONS
 from geco_ray.geco.encoders import EncoderSource
+from geco_ray.plan.benchmark import stages
 from geco_ray.plan.config import load_grid
-from geco_ray.plan.expand import STAGES, expand, packs
+from geco_ray.plan.expand import expand, packs
 
 GRID = """\
 geco:
@@ -91,7 +94,7 @@ def test_cells_are_unique_and_come_after_what_they_are_computed_from() -> None:
     for cell in cells:
         assert all(parent.id in seen for parent in cell.upstream()), cell.title
         seen.add(cell.id)
-    assert list(dict.fromkeys(cell.stage for cell in cells)) == list(STAGES)
+    assert list(dict.fromkeys(cell.stage for cell in cells)) == list(stages())
 
 
 def test_every_explain_cell_has_one_score_cell() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from geco_ray.errors import UserError
-from geco_ray.plan.config import load_grid
+from geco_ray.plan.config import Grid, load_grid
 from geco_ray.plan.gridfile import GridText, apply_override, find_grid, read_grid
 
 GOOD = """\
@@ -156,6 +157,13 @@ def grid_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "my grid.yaml"
 
 
+def axes(grid: Grid, benchmark: str) -> Any:
+    """The axes of a benchmark that the grid has."""
+    chosen = grid.axes(benchmark)
+    assert chosen is not None
+    return chosen
+
+
 def refused(path: Path, data: bytes, overrides: tuple[str, ...] = ()) -> UserError:
     path.write_bytes(data)
     with pytest.raises(UserError) as caught:
@@ -170,13 +178,11 @@ def test_the_good_grid_is_good(grid_file: Path) -> None:
     grid_file.write_text(GOOD)
     grid, _ = load_grid(str(grid_file))
     assert grid.name == "my grid"
-    assert grid.geco is not None
-    assert grid.cfe is not None
-    assert grid.geco.datasets == ("demo_a", "demo_b")
-    assert grid.geco.encoders == ("enc",)
-    assert [(m.name, m.options) for m in grid.geco.methods] == [("m", {}), ("n", {"steps": 3})]
-    assert grid.cfe.variants == (0, 1, 2)
-    assert grid.cfe.protocol == ("paper", "corrected")
+    assert axes(grid, "geco").datasets == ("demo_a", "demo_b")
+    assert axes(grid, "geco").encoders == ("enc",)
+    assert [(m.name, m.options) for m in axes(grid, "geco").methods] == [("m", {}), ("n", {"steps": 3})]
+    assert axes(grid, "cfe").variants == (0, 1, 2)
+    assert axes(grid, "cfe").protocol == ("paper", "corrected")
 
 
 @pytest.mark.parametrize(("old", "new", "line", "words"), MUTATIONS, ids=[f"{m[2]}-{m[1][:30]!r}" for m in MUTATIONS])
@@ -230,15 +236,22 @@ def test_utf16_is_refused(grid_file: Path) -> None:
 def test_harmless_differences_are_read(grid_file: Path, data: bytes) -> None:
     grid_file.write_bytes(data)
     grid, _ = load_grid(str(grid_file))
-    assert grid.geco is not None
-    assert grid.geco.seeds == (0, 1)
+    assert axes(grid, "geco").seeds == (0, 1)
 
 
 def test_quoted_and_plain_numbers_are_what_they_look_like(grid_file: Path) -> None:
     grid_file.write_text(GOOD.replace("steps: 3", "a: 1.0e-3, b: -2, c: .5, d: '1e-3', e: 'no', f: 1.5, g: true"))
     grid, _ = load_grid(str(grid_file))
-    assert grid.geco is not None
-    assert grid.geco.methods[1].options == {"a": 0.001, "b": -2, "c": 0.5, "d": "1e-3", "e": "no", "f": 1.5, "g": True}
+    options = axes(grid, "geco").methods[1].options
+    assert options == {
+        "a": 0.001,
+        "b": -2,
+        "c": 0.5,
+        "d": "1e-3",
+        "e": "no",
+        "f": 1.5,
+        "g": True,
+    }
 
 
 # --- overrides ---
@@ -285,11 +298,10 @@ def test_a_bad_override_is_named(grid_file: Path, override: str, words: str) -> 
 def test_overrides_set_replace_and_select(grid_file: Path) -> None:
     grid_file.write_text(GOOD)
     grid, _ = load_grid(str(grid_file), ["geco.datasets=[x]", "geco.sentences=null", "only=geco", "description=a=b"])
-    assert grid.geco is not None
-    assert grid.geco.datasets == ("x",)
-    assert grid.geco.sentences is None
+    assert axes(grid, "geco").datasets == ("x",)
+    assert axes(grid, "geco").sentences is None
     assert grid.axes("cfe") is None
-    assert grid.axes("geco") is grid.geco
+    assert grid.axes("geco") is not None
     assert grid.description == "a=b"
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from geco_ray.cli import main
 from geco_ray.cli.components import components
-from geco_ray.plan.config import CfeAxes, GecoAxes, Grid, load_grid
+from geco_ray.plan.benchmark import benchmarks
+from geco_ray.plan.config import grid_class, load_grid
 from geco_ray.plan.expand import expand
 
 PAGE = (Path(__file__).parents[2] / "docs" / "grids.md").read_text(encoding="utf-8")
@@ -18,17 +19,14 @@ PAGE = (Path(__file__).parents[2] / "docs" / "grids.md").read_text(encoding="utf
 
 def test_the_page_names_every_key_and_no_other() -> None:
     told = re.findall(r"^\| `([a-z_.]+)` \|", PAGE, re.M)
-    geco, cfe = (
-        [f"{name}.{key}" for key in axes.model_fields] for name, axes in (("geco", GecoAxes), ("cfe", CfeAxes))
-    )
-    assert sorted(told) == sorted([*Grid.model_fields, *geco, *cfe])
+    axes = [f"{benchmark.name}.{key}" for benchmark in benchmarks() for key in benchmark.axes.model_fields]
+    assert sorted(told) == sorted([*grid_class().model_fields, *axes])
 
 
 def test_the_example_of_the_page_is_a_grid(tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text(re.findall(r"^```yaml\n(.*?)^```", PAGE, re.M | re.S)[0])
     grid, text = load_grid(str(tmp_path / "small.yaml"))
-    assert isinstance(grid.geco, GecoAxes)
-    assert grid.geco.seeds == (0, 1)
+    assert grid.axes("geco").seeds == (0, 1)  # type: ignore[union-attr]
     stages = [cell.stage for cell in expand(grid, text)]
     assert {stage: stages.count(stage) for stage in stages} == {
         "train": 2, "explain": 4, "score": 4, "models": 2 + 20, "counterfactuals": 4, "validity": 8,
@@ -53,7 +51,14 @@ def test_ls_tells_titles_options_types_and_defaults(capsys: pytest.CaptureFixtur
     assert by_name["integrated_gradients"] == {
         "name": "integrated_gradients",
         "title": "Integrated Gradients",
-        "options": [{"name": "n_steps", "type": "whole number >= 1", "default": 200}],
+        "options": [
+            {"name": "baseline", "type": "pad | mask | unk | zero or null", "default": None},
+            {"name": "scalar", "type": "logit | probability or null", "default": None},
+            {"name": "explained_class", "type": "predicted | true or whole number >= 0 or null", "default": None},
+            {"name": "settings", "type": "library_defaults or null", "default": None},
+            {"name": "n_steps", "type": "whole number >= 1", "default": 200},
+            {"name": "tolerance", "type": "number > 0 or null", "default": None},
+        ],
     }
     assert by_name["kdtree"]["options"] == []
     trade_off = by_name["wachter"]["options"][0]

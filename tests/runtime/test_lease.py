@@ -19,7 +19,7 @@ import pytest
 
 from geco_ray.errors import LeaseError, StorageError
 from geco_ray.ledger.storage import LocalStorage, open_storage
-from geco_ray.runtime.lease import lease, lease_holder
+from geco_ray.runtime.lease import lease, lease_holder, refuse_if_held
 
 HOST = socket.gethostname()
 
@@ -88,6 +88,10 @@ STALE = {
     "null": lambda: "null",
     "no-pid": lambda: '{"host": "elsewhere"}',
     "text-pid": lambda: '{"host": "elsewhere", "pid": "x"}',
+    "endless-pid": lambda: '{"host": "elsewhere", "pid": 1e400}',
+    "negative-pid": lambda: '{"host": "elsewhere", "pid": -1}',
+    "list-host": lambda: '{"host": ["elsewhere"], "pid": 3}',
+    "deep": lambda: "[" * 4096,
 }
 
 
@@ -229,3 +233,46 @@ def test_the_holder_is_seen_without_touching_the_lease(tmp_path: Path) -> None:
     assert lease_holder(storage) == ("elsewhere", 3)
     path.write_text("{")
     assert lease_holder(storage) is None
+
+
+def test_a_held_folder_is_refused_early_and_a_free_one_is_left_alone(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path / "run")
+    refuse_if_held(storage)
+    assert not storage.folder.exists()
+    with lease(storage):
+        with pytest.raises(LeaseError, match=f"process {os.getpid()} on {HOST}"):
+            refuse_if_held(storage)
+        assert lease_holder(storage) == (HOST, os.getpid())
+    sign(storage.folder, STALE["reused"]())
+    refuse_if_held(storage)
+    sign(storage.folder, json.dumps({"host": "elsewhere", "pid": 3}))
+    with pytest.raises(LeaseError, match="process 3 on elsewhere"):
+        refuse_if_held(storage)
+
+
+def _link(path: Path) -> None:
+    (path.parent / "target").write_text("precious")
+    path.symlink_to("target")
+
+
+ODD = {
+    "link": _link,
+    "loop": lambda path: path.symlink_to("lease.json"),
+    "dangling": lambda path: path.symlink_to("nowhere"),
+    "folder": lambda path: path.mkdir(),
+    "pipe": lambda path: os.mkfifo(path),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_what_is_no_plain_file_is_never_followed_nor_overwritten(kind: str, tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path)
+    ODD[kind](tmp_path / "lease.json")
+    refuse_if_held(storage)
+    assert lease_holder(storage) is None
+    with pytest.raises(StorageError, match=r"lease\.json: the lease .* is not a plain file"), lease(storage):
+        pass
+    assert os.path.lexists(tmp_path / "lease.json")
+    if kind == "link":
+        assert (tmp_path / "target").read_text() == "precious"
+    assert not (tmp_path / "nowhere").exists()

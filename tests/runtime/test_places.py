@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from geco_ray.errors import UserError
-from geco_ray.experiments.base import Workplace, refuse_changed
+from geco_ray.experiments.base import WorkerContext, require_unchanged
+from geco_ray.plan.benchmark import Stage, stages
 from geco_ray.plan.config import RunSettings
-from geco_ray.plan.expand import STAGES
-from geco_ray.runtime.run import check_device, place_for
+from geco_ray.runtime.executors import check_device, context_for
 from geco_ray.runtime.session import remove_folder, temporary_folder
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_auto_keeps_the_small_networks_on_cpus_and_a_stated_device_is_kept(stage: str) -> None:
-    small = stage in ("models", "counterfactuals")
-    assert place_for(stage, Workplace("r", device="auto")).device == ("cpu" if small else "auto")
-    assert place_for(stage, Workplace("r", device="cuda")).device == "cuda"
+def test_auto_keeps_small_networks_on_cpus_and_a_stated_device_is_kept() -> None:
+    small, large = Stage("s", "trials", small=True), Stage("l", "actors")
+    assert [context_for(stage, WorkerContext("r", device="auto")).device for stage in (small, large)] == ["cpu", "auto"]
+    assert [context_for(stage, WorkerContext("r", device="cuda")).device for stage in (small, large)] == ["cuda"] * 2
+
+
+def test_what_the_driver_computes_itself_stays_on_its_cpu() -> None:
+    for device in ("auto", "cuda", "cpu"):
+        assert context_for(Stage("d", "driver"), WorkerContext("r", device=device)).device == "cpu"
+
+
+def test_the_small_networks_are_those_of_the_tabular_benchmark() -> None:
+    assert [stage.name for stage in stages().values() if stage.small] == ["models", "counterfactuals"]
 
 
 def test_ray_shares_out_gpus_so_a_numbered_one_is_refused() -> None:
@@ -27,9 +37,9 @@ def test_ray_shares_out_gpus_so_a_numbered_one_is_refused() -> None:
 
 
 def test_what_changed_after_planning_is_refused() -> None:
-    refuse_changed("encoder", "mine", "a", "a")
+    require_unchanged("encoder", "mine", "a", "a")
     with pytest.raises(UserError, match="'mine' has changed since the grid was planned"):
-        refuse_changed("encoder", "mine", "a", "b")
+        require_unchanged("encoder", "mine", "a", "b")
 
 
 def test_only_our_own_abandoned_folders_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,3 +57,23 @@ def test_only_our_own_abandoned_folders_are_swept(tmp_path: Path, monkeypatch: p
         assert not mine.exists()
     finally:
         theirs.rmdir()
+
+
+def test_only_processes_of_that_ray_end_with_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not Path("/proc/self/environ").exists():
+        pytest.skip("processes are followed by /proc")
+    folder = temporary_folder()
+    (folder / "raylet.out").write_text("a line")
+    ours = subprocess.Popen(["sleep", "60"], env=os.environ | {"GECO_RAY_SESSION": str(folder)})
+    of_another = subprocess.Popen(["sleep", "60"], env=os.environ | {"GECO_RAY_SESSION": f"{folder}x"})
+    reader = subprocess.Popen(["tail", "-f", str(folder / "raylet.out")], stdout=subprocess.DEVNULL)
+    try:
+        remove_folder(folder)
+        assert ours.wait(10) == -9
+        assert of_another.poll() is None
+        assert reader.poll() is None
+        assert not folder.exists()
+    finally:
+        for process in (ours, of_another, reader):
+            process.kill()
+            process.wait()

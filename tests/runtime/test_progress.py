@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from geco_ray.experiments.base import Outcome
+from geco_ray.experiments.worker import Outcome
 from geco_ray.runtime.progress import RunProgress
 
 
@@ -30,13 +30,13 @@ def test_a_line_at_the_end_of_each_stage_counts_what_this_run_did(console: Conso
         progress.stage("train")
         for number in range(33):
             progress.report(done(number))
-        progress.settle(33)
+        progress.set_finished(33)
         for _ in range(2):  # base models, then variants: one stage in two waves
             progress.stage("models")
             for number in range(100):
                 progress.report(done(number))
         assert lines(console) == ["train: 33 cells done (33 of 510)"]
-        progress.settle(336)  # 103 cells came from a worker that died before it could report them
+        progress.set_finished(336)  # 103 cells came from a worker that died before it could report them
         progress.stage("validity")
     assert lines(console)[1:] == ["models: 303 cells done (336 of 510)"]
 

@@ -49,7 +49,8 @@ class Site:
     def start(self, *options: str, root: str = "runs") -> subprocess.Popen[str]:
         env = os.environ | {
             "GECO_RAY_FAKE": str(self.folder / "fake"),
-            "PYTHONPATH": str(Path(__file__).parent / "fakes"),
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent / "fakes"), os.environ.get("PYTHONPATH", "")]),
+            "HOME": str(self.folder / "home"),
             "TMPDIR": str(self.temporary),
         }
         env.pop("RAY_ADDRESS", None)
@@ -140,10 +141,11 @@ def test_faults_stay_where_they_are_and_the_next_run_does_only_those_cells(site:
     assert len(calm) <= 8
     assert "Traceback" not in err
     attempts = site.computed()
-    # A pack that raised gives each open cell one more try; a killed worker and a dead holder are tried once more.
+    # A pack that raised gives each open cell one more try; a killed worker and a dead actor are tried once more.
     assert {title: n for title, n in attempts.items() if n > 1} == {raises: 2, poison: 2, once: 2}
     # Train: a trial per cell (its encoder is not frozen). Models: one for the bases, one per base and family.
     assert (site.folder / "fake" / "trials").read_text().split() == ["2", "1", "4", "4"]
+    trials_are_told_apart_by_their_configuration(site)
     # Left: what raised, the poison, and the two validity cells of the first base that need the variant.
     assert len(site.cells()) == CELLS - 4
     failures = [json.loads(path.read_text()) for path in (site.folder / "runs" / "failures").rglob("*.json")]
@@ -152,6 +154,7 @@ def test_faults_stay_where_they_are_and_the_next_run_does_only_those_cells(site:
     assert not site.wait_until_gone(20)
     assert shared_memory() <= memory
     assert not list(site.temporary.iterdir())
+    assert not (site.folder / "home").exists()  # Ray left no token there, which later connections would use
 
     before = site.times()
     site.act({})
@@ -165,6 +168,27 @@ def test_faults_stay_where_they_are_and_the_next_run_does_only_those_cells(site:
     assert {path for path, changed in before.items() if after.get(path) != changed and "failures" not in path} == set()
     assert len(site.cells()) == CELLS
     assert not list((site.folder / "runs" / "failures").rglob("*.json"))
+
+
+def trials_are_told_apart_by_their_configuration(site: Site) -> None:
+    """Each trial's configuration, as a callback of Tune gets it, says in words which cells it is."""
+    lines = (site.folder / "fake" / "configurations").read_text().splitlines()
+    told = [json.loads(line) for line in lines]
+    packs = [{key: value for key, value in config.items() if key != "pack"} for config in told]
+    model = {"benchmark": "cfe", "stage": "models", "dataset": "breast_cancer", "seeding": "paper"}
+    for family in ("seed", "bounded_parameter"):
+        for seed in (1, 2):
+            assert model | {"kind": "variant", "base_seed": seed, "family": family, "variant": "0 to 2"} in packs
+    assert model | {"kind": "base", "base_seed": [1, 2]} in packs
+    trains = [pack for pack in packs if pack["stage"] == "train"]
+    assert [(pack["benchmark"], pack["paradigm"], pack["protocol"]) for pack in trains] == [
+        ("geco", "ola_cea", "corrected")
+    ] * 2
+    assert sorted(pack["seed"] for pack in trains) == [0, 1]
+    assert {(pack["method"], pack["protocol"]) for pack in packs if pack["stage"] == "counterfactuals"} == {
+        ("kdtree", "paper"), ("wachter", "paper"),
+    }  # fmt: skip
+    assert not any("fingerprint" in key or key == "data" for pack in packs for key in pack)
 
 
 def test_ctrl_c_keeps_what_is_finished_and_leaves_nothing_behind(site: Site) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from geco_ray.cfe.base_model import BaseModel
 from geco_ray.cfe.mlp import Mlp
-from geco_ray.cfe.seeding import BASE_SEEDS, BaseKey
+from geco_ray.cfe.seeding import BaseKey
 from geco_ray.cfe.training import Pool, TrainingJob, train_stacked
 from geco_ray.errors import UserError
 from geco_ray.registry import Registry
@@ -102,7 +102,7 @@ def variant_specs(family: str, base: BaseKey, variants: Sequence[int] | None = N
     return specs if variants is None else [specs[variant] for variant in variants]
 
 
-def realise(
+def make_variants(
     specs: Sequence[VariantSpec], base: BaseModel, pool: Pool, device: torch.device | str = "cpu"
 ) -> list[Variant]:
     """Make the variants of a base model, of one or several families; all that is trained is trained as one stack."""
@@ -119,25 +119,13 @@ def realise(
     return variants
 
 
-def iterate(
+def iter_variants(
     family: str, base: BaseModel, pool: Pool, device: torch.device | str = "cpu", *, at_once: int = VARIANTS_PER_FAMILY
 ) -> Iterator[Variant]:
     """The variants of a family one after another, made ``at_once`` at a time: for use with no grid around it."""
     specs = variant_specs(family, base.key)
     for start in range(0, len(specs), at_once):
-        yield from realise(specs[start : start + at_once], base, pool, device)
-
-
-def distinct_draws(
-    family: str,
-    dataset: str,
-    seeding: str,
-    base_seeds: Sequence[int] = BASE_SEEDS,
-    variants: Sequence[int] | None = None,
-) -> int:
-    """How many distinct random draws (or fixed settings) stand behind a family's variants of several base models."""
-    keys = [BaseKey(dataset, seed, seeding) for seed in base_seeds]
-    return len({spec.draw for key in keys for spec in variant_specs(family, key, variants)})
+        yield from make_variants(specs[start : start + at_once], base, pool, device)
 
 
 def levelled_specs(family: str, seeds: Sequence[tuple[str, int, int]]) -> list[VariantSpec]:

@@ -44,9 +44,7 @@ class NearestRows:
 @METHODS.register("kdtree", title="KD-tree", options=NoOptions)
 def prepare(task: GenerationTask, options: NoOptions) -> Prepared:
     """Find the training rows with p >= 0.5 (predicted, not labelled) once and index them."""
-    from geco_ray.cfe.rowwise import probabilities
-
-    accepted = np.flatnonzero(probabilities(task.model, task.train_x) >= 0.5)
+    accepted = np.flatnonzero(task.model.favourable(task.train_x))
     if not len(accepted):
         return Refused("not_found", "no training row is favourable", {"training_row": None})
     return NearestRows(task.train_x[accepted], accepted, {"candidates": len(accepted)})

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from geco_ray.cfe.decision import THRESHOLD
 from geco_ray.cfe.methods.base import METHODS, Answer, GenerationTask, Prepared, Scalar
-from geco_ray.cfe.protocol import switches
+from geco_ray.cfe.protocol import resolve_protocol
 from geco_ray.registry import Options
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Wachter:
         self._task, self._options = task, options
         self._trade_off, self._learning_rate = trade_off, learning_rate
         features = task.train_x.shape[1]
-        self._weight = float(features) if switches(task.protocol).wachter_bce_per_feature else 1.0
+        self._weight = float(features) if resolve_protocol(task.protocol).wachter_bce_per_feature else 1.0
         self.set_up: Mapping[str, Scalar] = {"trade_off": trade_off, "learning_rate": learning_rate}
 
     def generate(self, factuals: NDArray[np.float64], factual_ids: Sequence[int]) -> list[Answer]:
@@ -52,7 +53,7 @@ class Wachter:
 
         net = RowNet(self._task.model, self._task.device)
         start = net.tensor(factuals)
-        adverse = (~net.favourable(start)).nonzero()[:, 0].tolist()
+        adverse = np.flatnonzero(~self._task.model.favourable(factuals)).tolist()
         refused = Answer(None, "not_found", "the factual is favourable", {"steps": 0, "budget_hit": False})
         answers = [refused] * len(factuals)
         for place, answer in zip(adverse, self._descend(net, start[adverse]), strict=True):
@@ -75,7 +76,7 @@ class Wachter:
             p = torch.sigmoid(logit)
             pull = self._trade_off * torch.sign(adam.x - origin)
             adam.step((self._weight * (p - 1))[:, None] * slope + pull)
-            done = (p - options.margin >= 0.5)[: len(place)]
+            done = (p - options.margin >= THRESHOLD)[: len(place)]
             if done.any():
                 columns = {"steps": adam.steps, "budget_hit": False}
                 left, gone = (~done).nonzero()[:, 0], done.nonzero()[:, 0]

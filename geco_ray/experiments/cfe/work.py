@@ -8,9 +8,26 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geco_ray.cells import BaseCell, Cell, CounterfactualCell, ProofCell, ProvedCell, ValidityCell, VariantCell
+from geco_ray.cells import Cell
 from geco_ray.device import resolve_device
-from geco_ray.experiments.base import HeldStage, Result, Subject, Workplace, computation, held_stage, refuse_changed
+from geco_ray.experiments.base import (
+    LoadedModel,
+    Result,
+    ServedStage,
+    WorkerContext,
+    computation,
+    require_unchanged,
+    serve_stage,
+)
+from geco_ray.experiments.cfe.cells import (
+    BaseCell,
+    CounterfactualCell,
+    ProofCell,
+    ProvedCell,
+    ValidityCell,
+    VariantCell,
+)
+from geco_ray.experiments.cfe.labels import labelled
 from geco_ray.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -23,7 +40,7 @@ if TYPE_CHECKING:
     from geco_ray.cfe.model_stack import StackedModels
 
 
-def check_cfe_inputs(cells: Sequence[Cell], data_dir: Path | None) -> None:
+def check_inputs(cells: Sequence[Cell], data_dir: Path | None) -> None:
     """Open every data set that the cells need.
 
     Raises:
@@ -51,46 +68,22 @@ def _dataset(name: str, data_dir: Path | None, fingerprint: str) -> Dataset:
     from geco_ray.cfe.data.datasets import load_dataset
 
     dataset = load_dataset(name, data_dir)
-    refuse_changed("data set", name, dataset.fingerprint, fingerprint)
+    require_unchanged("data set", name, dataset.fingerprint, fingerprint)
     return dataset
 
 
-def _model_row(model: Mlp, base: Mlp, dataset: Dataset, facts: dict[str, Any]) -> pa.Table:
-    """The one row of a model's cell: what it is, its descriptors on the test part, its weights."""
-    from dataclasses import asdict
-
-    import pyarrow as pa
-
-    from geco_ray.cfe.descriptors import describe
-
-    row = facts | asdict(describe(base, model, dataset.test)) | {"weights": model.to_bytes()}
-    table = pa.Table.from_pylist([row])
-    for name in ("linf_distance", "l2_distance"):  # null for another architecture, and still a number's column
-        table = table.set_column(table.schema.get_field_index(name), name, table[name].cast(pa.float64()))
-    return table
-
-
-@computation("models", "base", whole=True)
-def train_bases(cells: Sequence[BaseCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
+@computation("models", "base", recompute_pack=True)
+def train_bases(cells: Sequence[BaseCell], ledger: Ledger, context: WorkerContext) -> Iterator[tuple[Cell, Result]]:
     """Train the base models of one data set as one stack."""
     from geco_ray.cfe.base_model import train_bases as train
+    from geco_ray.cfe.model_table import base_table
     from geco_ray.cfe.seeding import BaseKey
     from geco_ray.cfe.training import Pool
 
-    dataset = _dataset(cells[0].dataset, place.data_dir, cells[0].data)
+    dataset = _dataset(cells[0].dataset, context.data_dir, cells[0].data)
     keys = [BaseKey(cell.dataset, cell.base_seed, cell.seeding) for cell in cells]
-    for cell, base in zip(cells, train(keys, Pool.of(dataset), resolve_device(place.device)), strict=True):
-        facts = {
-            "change_id": None,
-            "family": None,
-            "level": None,
-            "seed": cell.base_seed,
-            "draw": None,
-            "epochs": base.epochs,
-            "best_epoch": base.best_epoch,
-            "adverse_test_rows": int((~base.model.favourable(dataset.test.x)).sum()),
-        }
-        yield cell, Result(_model_row(base.model, base.model, dataset, facts))
+    for cell, base in zip(cells, train(keys, Pool.of(dataset), resolve_device(context.device)), strict=True):
+        yield cell, Result(labelled(base_table(base, dataset.test), cell))
 
 
 def _stored(cell: BaseCell | VariantCell, ledger: Ledger) -> Mlp:
@@ -106,34 +99,28 @@ def _base(cell: BaseCell, ledger: Ledger) -> BaseModel:
     return BaseModel(BaseKey(cell.dataset, cell.base_seed, cell.seeding), _stored(cell, ledger))
 
 
-@computation("models", "variant", whole=True)
-def make_variants(cells: Sequence[VariantCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
+@computation("models", "variant", recompute_pack=True)
+def make_variants(
+    cells: Sequence[VariantCell], ledger: Ledger, context: WorkerContext
+) -> Iterator[tuple[Cell, Result]]:
     """Make variants of one family and base model; those that are trained are trained as one stack."""
-    from geco_ray.cfe.changes.base import realise, variant_specs
+    from geco_ray.cfe.changes.base import make_variants as make
+    from geco_ray.cfe.changes.base import variant_specs
+    from geco_ray.cfe.model_table import model_table
     from geco_ray.cfe.training import Pool
 
     first = cells[0]
-    dataset, base = _dataset(first.base.dataset, place.data_dir, first.base.data), _base(first.base, ledger)
+    dataset, base = _dataset(first.base.dataset, context.data_dir, first.base.data), _base(first.base, ledger)
     specs = variant_specs(first.family, base.key, [cell.variant for cell in cells])
-    made = realise(specs, base, Pool.of(dataset), resolve_device(place.device))
+    made = make(specs, base, Pool.of(dataset), resolve_device(context.device))
     for cell, variant in zip(cells, made, strict=True):
-        spec = variant.spec
-        facts = {
-            "change_id": spec.change_id,
-            "family": spec.family,
-            "level": spec.level,
-            "seed": spec.seed,
-            "draw": spec.draw,
-            "epochs": variant.epochs,
-            "best_epoch": variant.best_epoch,
-        }
-        yield cell, Result(_model_row(variant.model, base.model, dataset, facts))
+        yield cell, Result(labelled(model_table(base, [variant], dataset.test), cell))
 
 
 @computation("counterfactuals")
 @computation("counterfactuals", "proof")
 def generate(
-    cells: Sequence[CounterfactualCell | ProofCell], ledger: Ledger, place: Workplace
+    cells: Sequence[CounterfactualCell | ProofCell], ledger: Ledger, context: WorkerContext
 ) -> Iterator[tuple[Cell, Result]]:
     """One method's counterfactuals. It sees the base model and the data, and has no way to a changed model.
 
@@ -142,30 +129,33 @@ def generate(
     from geco_ray.cfe.factuals import select_factuals
     from geco_ray.cfe.generation import generate as ask
     from geco_ray.cfe.methods.base import METHODS, GenerationTask
+    from geco_ray.cfe.model_stack import StackedModels
 
+    device = resolve_device(context.device)
     for cell in cells:
-        dataset = _dataset(cell.base.dataset, place.data_dir, cell.base.data)
+        dataset = _dataset(cell.base.dataset, context.data_dir, cell.base.data)
         base = _base(cell.base, ledger)
         factuals = select_factuals(base, dataset.test)
-        asked = slice(None)
-        if isinstance(cell, ProofCell):
-            asked = slice(cell.first, cell.end)
-        task = GenerationTask.of(dataset, base, cell.protocol, str(resolve_device(place.device)))
+        block = slice(cell.first, cell.end) if isinstance(cell, ProofCell) else slice(None)
+        task = GenerationTask.of(dataset, base, cell.protocol, str(device))
         started = time.perf_counter()
         prepared = METHODS.get(cell.method).target(task, cell.method_options)
         set_up_seconds = time.perf_counter() - started
-        table = ask(prepared, task, factuals.x[asked], factuals.ids[asked].tolist(), factuals.row_ids[asked].tolist())
+        table = ask(prepared, task, factuals.x[block], factuals.ids[block].tolist(), factuals.row_ids[block].tolist())
         info = {
             "set_up": {key: _json(value) for key, value in prepared.set_up.items()},
             "set_up_seconds": round(set_up_seconds, 6),
             "request_seconds": [round(value, 6) for value in table["seconds"].to_pylist()],
             "eligible_factuals": factuals.eligible,
+            **_disagreements(StackedModels([base.model]), device, table),
         }
-        yield cell, Result(table.drop_columns(["seconds", "batch"]), info=info)
+        yield cell, Result(labelled(table.drop_columns(["seconds", "batch"]), cell), info=info)
 
 
 @computation("counterfactuals", "proved")
-def put_together(cells: Sequence[ProvedCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
+def assemble_proof_blocks(
+    cells: Sequence[ProvedCell], ledger: Ledger, context: WorkerContext
+) -> Iterator[tuple[Cell, Result]]:
     """The blocks of a method that proves its answers, as one table.
 
     Raises:
@@ -181,19 +171,29 @@ def put_together(cells: Sequence[ProvedCell], ledger: Ledger, place: Workplace) 
         info = {key: value for key, value in records[0].info.items() if key in ("set_up", "eligible_factuals")}
         info["set_up_seconds"] = records[0].info["set_up_seconds"]
         info["request_seconds"] = [seconds for record in records for seconds in record.info["request_seconds"]]
-        whole = pa.concat_tables(tables, promote_options="permissive") if tables else ledger.table(records[0])
-        ids = whole["factual_id"].to_pylist()
+        table = pa.concat_tables(tables, promote_options="permissive") if tables else ledger.table(records[0])
+        ids = table["factual_id"].to_pylist()
         if ids != list(range(len(ids))) or len(ids) != min(MAX_FACTUALS, info["eligible_factuals"]):
             raise ValueError(f"the blocks hold requests {ids}, {info['eligible_factuals']} rows are eligible")
-        yield cell, Result(whole, info=info)
+        yield cell, Result(table, info=info)
 
 
 def _json(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
+def _disagreements(models: StackedModels, device: torch.device, made: pa.Table) -> dict[str, int]:
+    """For the record of work on a GPU: how many answers the GPU's own kernels would have given otherwise."""
+    from geco_ray.cfe.rowwise import DevicePass
+    from geco_ray.cfe.validity import count_disagreements
+
+    if device.type == "cpu":
+        return {}
+    return {"device_disagreements": count_disagreements(models, DevicePass(models.models, device), made)}
+
+
 class _Bank:
-    """The changed models of one base model, loaded family by family, stacked on the device and kept."""
+    """The changed models of one base model, loaded family by family, stacked and kept."""
 
     def __init__(self, ledger: Ledger, device: torch.device) -> None:
         self._ledger, self._device = ledger, device
@@ -205,41 +205,19 @@ class _Bank:
         key = tuple(variant.id for variant in cell.variants)
         if key not in self._stacks:
             models = [_stored(variant, self._ledger) for variant in cell.variants]
-            self._stacks[key] = StackedModels(models, self._device)
+            self._stacks[key] = StackedModels(models)
         return self._stacks[key]
 
     def answer(self, cell: ValidityCell) -> Result:
         """Each counterfactual against each variant of the cell's family."""
-        import numpy as np
-        import pyarrow as pa
+        from geco_ray.cfe.validity import validity_table
 
-        models = self._family(cell)
-        made = self._ledger.table(self._ledger.require(cell.counterfactuals))
-        valid = [state == "found" for state in made["status"].to_pylist()]
-        adverse: list[list[bool]] = []
-        survived: list[list[bool] | None] = [None] * len(valid)
-        if valid:
-            adverse = (~models.favourable(np.array(made["factual"].to_pylist()))).tolist()
-        rows = [number for number, ok in enumerate(valid) if ok]
-        if rows:
-            points = np.array([made["counterfactual"][number].as_py() for number in rows])
-            for number, answer in zip(rows, models.favourable(points).tolist(), strict=True):
-                survived[number] = answer
-        return Result(
-            pa.table(
-                {
-                    "factual_id": made["factual_id"],
-                    "status": made["status"],
-                    "base_valid": pa.array(valid, pa.bool_()),
-                    "variant_valid": pa.array(survived, pa.list_(pa.bool_())),
-                    "factual_still_adverse": pa.array(adverse, pa.list_(pa.bool_())),
-                }
-            )
-        )
+        models, made = self._family(cell), self._ledger.table(self._ledger.require(cell.counterfactuals))
+        return Result(labelled(validity_table(models, made), cell), info=_disagreements(models, self._device, made))
 
 
-def _load_bank(cell: ValidityCell, ledger: Ledger, place: Workplace) -> Subject:
-    return _Bank(ledger, resolve_device(place.device))
+def _load_bank(cell: ValidityCell, ledger: Ledger, context: WorkerContext) -> LoadedModel:
+    return _Bank(ledger, resolve_device(context.device))
 
 
-held_stage("validity", HeldStage(key=lambda cell: cell.counterfactuals.base.id, load=_load_bank))
+serve_stage("validity", ServedStage(key=lambda cell: cell.counterfactuals.base.id, load=_load_bank))

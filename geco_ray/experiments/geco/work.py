@@ -1,4 +1,4 @@
-"""GECOBench's stages: train a classifier, explain its test sentences on a holder, score the explanations."""
+"""GECOBench's stages: train a classifier, explain its test sentences on an actor, score the explanations."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from geco_ray.cells import Cell, ExplainCell, ScoreCell, TrainCell
+from geco_ray.cells import Cell
 from geco_ray.device import resolve_device
-from geco_ray.experiments.base import HeldStage, Result, Subject, Workplace, computation, held_stage, refuse_changed
+from geco_ray.experiments.base import (
+    LoadedModel,
+    Result,
+    ServedStage,
+    WorkerContext,
+    computation,
+    require_unchanged,
+    serve_stage,
+)
+from geco_ray.experiments.geco.cells import ExplainCell, ScoreCell, TrainCell
 from geco_ray.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -19,7 +28,7 @@ if TYPE_CHECKING:
 SENTENCE_SAMPLE_SEED = 0  # one sample for all models and methods, so that they are compared on the same sentences
 
 
-def check_geco_inputs(cells: Sequence[Cell], data_dir: Path | None) -> None:
+def check_inputs(cells: Sequence[Cell], data_dir: Path | None) -> None:
     """Open every data set and look for every encoder that the cells need.
 
     Raises:
@@ -54,7 +63,7 @@ def _tokens(dataset: str, data_dir: Path | None, fingerprint: str, encoder: str)
     from geco_ray.geco.tokens import tokenize_task
 
     task = load_task(dataset, data_dir)
-    refuse_changed("data set", dataset, task.fingerprint, fingerprint)
+    require_unchanged("data set", dataset, task.fingerprint, fingerprint)
     return tokenize_task(task, load_tokenizer(resolve_encoder(encoder)))
 
 
@@ -69,22 +78,22 @@ def _source(cell: TrainCell) -> EncoderSource:
 
     source = resolve_encoder(cell.encoder_source)
     found = PARADIGMS.get(cell.paradigm).target.fingerprint(source)
-    refuse_changed("encoder", cell.encoder_source, found, cell.encoder_fingerprint)
+    require_unchanged("encoder", cell.encoder_source, found, cell.encoder_fingerprint)
     return source
 
 
 @computation("train")
-def train(cells: Sequence[TrainCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
+def train(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) -> Iterator[tuple[Cell, Result]]:
     """Train a pack's classifiers; a cell's table is its history, its blob the trained weights."""
     from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
     from geco_ray.geco.protocol import resolve_protocol
 
     first = cells[0]  # a pack differs in its seeds only
     setup = TrainingSetup(
-        tokens=_tokens(first.dataset, place.data_dir, first.data, first.encoder_source),
+        tokens=_tokens(first.dataset, context.data_dir, first.data, first.encoder_source),
         source=_source(first),
         protocol=resolve_protocol(first.protocol),
-        device=resolve_device(place.device),
+        device=resolve_device(context.device),
     )
     paradigm = PARADIGMS.get(first.paradigm).target()
     trained = paradigm.train(setup, first.paradigm_options, [cell.seed for cell in cells])
@@ -95,12 +104,12 @@ def train(cells: Sequence[TrainCell], ledger: Ledger, place: Workplace) -> Itera
 class _ExplainedModel:
     """A classifier on its device, with its task's tokens."""
 
-    def __init__(self, cell: TrainCell, ledger: Ledger, place: Workplace) -> None:
+    def __init__(self, cell: TrainCell, ledger: Ledger, context: WorkerContext) -> None:
         from geco_ray.geco.explain import Explainer
         from geco_ray.geco.training import load_trained
 
-        device = resolve_device(place.device)
-        self._tokens = _tokens(cell.dataset, place.data_dir, cell.data, cell.encoder_source)
+        device = resolve_device(context.device)
+        self._tokens = _tokens(cell.dataset, context.data_dir, cell.data, cell.encoder_source)
         source = _source(cell)
         trained = load_trained(ledger.blob(ledger.require(cell)), source, device)
         self._explainer = Explainer(trained, self._tokens, protocol=cell.protocol, device=device)
@@ -119,15 +128,15 @@ class _ExplainedModel:
         return Result(table, info={"note": note.decode()} if note else {})
 
 
-def _load_model(cell: ExplainCell, ledger: Ledger, place: Workplace) -> Subject:
-    return _ExplainedModel(cell.model, ledger, place)
+def _load_model(cell: ExplainCell, ledger: Ledger, context: WorkerContext) -> LoadedModel:
+    return _ExplainedModel(cell.model, ledger, context)
 
 
-held_stage("explain", HeldStage(key=lambda cell: cell.model.id, load=_load_model))
+serve_stage("explain", ServedStage(key=lambda cell: cell.model.id, load=_load_model))
 
 
 @computation("score")
-def score(cells: Sequence[ScoreCell], ledger: Ledger, place: Workplace) -> Iterator[tuple[Cell, Result]]:
+def score(cells: Sequence[ScoreCell], ledger: Ledger, context: WorkerContext) -> Iterator[tuple[Cell, Result]]:
     """Metrics of each explained row."""
     from geco_ray.geco.explain import score as score_table
 

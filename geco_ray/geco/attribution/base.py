@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import typing
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field, field_validator, model_validator
 
-from geco_ray.geco.protocol import GecoProtocol
+from geco_ray.geco.protocol import Protocol
 from geco_ray.geco.tokens import SPECIAL, IntArray, TaskTokens, TokenRow, pad_rows
 from geco_ray.registry import Options, Registry
 from geco_ray.seeds import numpy_stream
@@ -123,7 +124,7 @@ class AttributionInputs:
     classifier: Classifier
     tokens: TaskTokens
     rows: tuple[int, ...]
-    protocol: GecoProtocol
+    protocol: Protocol
     device: torch.device
     token_budget: int
     stream: tuple[str | int | None, ...]
@@ -260,7 +261,7 @@ class Scores:
     note: str | None = None
 
 
-class AttributionMethod(Protocol):
+class AttributionMethod(typing.Protocol):
     """A method: a function of the inputs and of its own options; register it in :data:`ATTRIBUTIONS`."""
 
     def __call__(self, inputs: AttributionInputs, options: Options, /) -> Scores: ...

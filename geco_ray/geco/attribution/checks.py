@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from geco_ray.errors import UserError
 from geco_ray.geco.attribution.base import AttributionInputs, Scores
-from geco_ray.geco.metrics import NON_FINITE_ATTRIBUTION
+from geco_ray.geco.scored import NON_FINITE_ATTRIBUTION
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -39,7 +39,7 @@ class NeutralRules:
         words: word in lower case to neutral form; tried after the pronouns.
         is_verb: decides whether the word after a pronoun is a verb that must agree with "they".
         between: words that may stand between the pronoun and its verb, besides those in -ly.
-        unknown: a word that turns and that no rule knows is refused, or keeps the source's form in every class.
+        unknown: a gendered word that no rule knows is refused, or keeps the source's form in every class.
     """
 
     style: Style = "english"
@@ -97,7 +97,7 @@ def neutral_labels(
     when it is a verb.
 
     Raises:
-        UserError: a word that turns has no neutral form and is not to be kept; with the sentence's place.
+        UserError: a gendered word has no neutral form and is not to be kept; with the sentence's place.
     """
     from geco_ray.geco.corpus.labelling import Label
 
@@ -108,24 +108,32 @@ def neutral_labels(
         if m == f and m is not None:
             labels[position] = m
             continue
-        chosen = next((label.form for label in (m, f) if label is not None and label.form is not None), None)
-        if chosen is None:
-            continue
-        possessive = rules.style == "english" and m is None and words[position].lower() == "his"
-        form = rules.form(chosen, possessive=possessive)
+        form = _form_by_rule(words, position, m, f, rules, where)
         if form is not None:
             labels[position] = Label(form=form)
             if form.lower() in ("they", "them", "their", "theirs"):
                 pronouns.append(position)
-        elif rules.unknown == "refuse":
-            raise UserError(
-                f"no rule gives the neutral form of {chosen!r} (word {position})",
-                where=where or None,
-                remedy="Write the neutral form into the labelling, or add the word to the rules.",
-            )
     for position in pronouns:
         _agree(words, position, labels, rules)
     return labels
+
+
+def _form_by_rule(
+    words: Sequence[str], position: int, male: Label | None, female: Label | None, rules: NeutralRules, where: str
+) -> str | None:
+    """The neutral form of a position's male or else female form; None for a tag, or a word that stays as it is."""
+    chosen = next((label.form for label in (male, female) if label is not None and label.form is not None), None)
+    if chosen is None:
+        return None
+    possessive = rules.style == "english" and male is None and words[position].lower() == "his"
+    form = rules.form(chosen, possessive=possessive)
+    if form is None and rules.unknown == "refuse":
+        raise UserError(
+            f"no rule gives the neutral form of {chosen!r} (word {position})",
+            where=where or None,
+            remedy="Write the neutral form into the labelling, or add the word to the rules.",
+        )
+    return form
 
 
 def _agree(words: Sequence[str], position: int, labels: dict[int, Label], rules: NeutralRules) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from geco_ray.geco.protocol import GecoProtocol
+from geco_ray.geco.protocol import Protocol
 from geco_ray.registry import Options, Registry
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class TrainingSetup:
 
     tokens: TaskTokens
     source: EncoderSource
-    protocol: GecoProtocol
+    protocol: Protocol
     device: torch.device
 
 

@@ -2,7 +2,7 @@
 
 The folder ``$GECO_RAY_FAKE`` tells what the stand-ins do and keeps what they did: ``acts.json`` maps a part of a cell's
 title to ``raise``, ``die``, ``kill once`` or ``sleep S``; ``computed`` gets a line for each attempt at a cell,
-``trials`` one for each Ray Tune run.
+``trials`` one for each Ray Tune run, ``configurations`` one for each trial that started.
 """
 
 from __future__ import annotations
@@ -51,28 +51,28 @@ def patch_work(work: Any) -> None:
         act(cell)
         return work.Result(pa.table({"x": [cell.id]}))
 
-    def compute(cells: Any, ledger: Any, place: Any) -> Any:
+    def compute(cells: Any, ledger: Any, context: Any) -> Any:
         for cell in cells:
             yield cell, answer(cell)
 
-    class Subject:
+    class LoadedModel:
         def answer(self, cell: Any) -> Any:
             return answer(cell)
 
-    def load(cell: Any, ledger: Any, place: Any) -> Any:
-        note("loaded", work._HELD[cell.stage].key(cell))
-        return Subject()
+    def load(cell: Any, ledger: Any, context: Any) -> Any:
+        note("loaded", work.served_stage(cell.stage).key(cell))
+        return LoadedModel()
 
     for name in ("geco", "cfe"):
         stage = types.ModuleType(f"geco_ray.experiments.{name}.work")
-        setattr(stage, f"check_{name}_inputs", lambda cells, data_dir: None)
+        stage.check_inputs = lambda cells, data_dir: None  # type: ignore[attr-defined]
         sys.modules[stage.__name__] = stage
     geco_ray.device.limit_threads = lambda threads: None
     for stage_name, kind in (("train", ""), ("score", ""), ("models", "base"), ("models", "variant")):
         work.computation(stage_name, kind)(compute)
     work.computation("counterfactuals")(compute)
-    work.held_stage("explain", work.HeldStage(key=lambda cell: cell.model.id, load=load))
-    work.held_stage("validity", work.HeldStage(key=lambda cell: cell.counterfactuals.base.id, load=load))
+    work.serve_stage("explain", work.ServedStage(key=lambda cell: cell.model.id, load=load))
+    work.serve_stage("validity", work.ServedStage(key=lambda cell: cell.counterfactuals.base.id, load=load))
 
 
 def patch_trials(trials: Any) -> None:
@@ -84,6 +84,18 @@ def patch_trials(trials: Any) -> None:
         return count
 
     trials.run_trials = run_trials
+    make = trials._listener
+
+    def listener() -> Any:
+        heard = make()
+
+        class Recorder(type(heard)):  # type: ignore[misc]
+            def on_trial_start(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
+                note("configurations", json.dumps(trial.config))
+
+        return Recorder()
+
+    trials._listener = listener
 
 
 class Patcher(MetaPathFinder):

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from geco_ray.cfe.methods.apas import ApasOptions, prepare
 from geco_ray.cfe.methods.apas.calibration import Radius, largest_change
+from geco_ray.cfe.methods.apas.options import ApasOptions
+from geco_ray.cfe.methods.apas.search import Apas
 from geco_ray.cfe.methods.base import Answer, GenerationTask
 from geco_ray.cfe.mlp import Mlp
 from geco_ray.cfe.training import Pool, base_job, train_stacked
@@ -79,5 +80,5 @@ def diagnose(
     """Run APΔS with the radius of ``others`` on the first :data:`FACTUALS` rows of ``factuals`` (k, d)."""
     radius = initialisation_radius(task.model, others)
     settings = (options or ApasOptions()).model_copy(update={"radius": radius.value})
-    answers = prepare(task, settings).generate(factuals[:FACTUALS], list(factual_ids)[:FACTUALS])
+    answers = Apas(task, settings).generate(factuals[:FACTUALS], list(factual_ids)[:FACTUALS])
     return Diagnostic(radius, tuple(answers))

@@ -45,7 +45,7 @@ class SampledNetworks:
         self._device = device
 
     def favourable(self, point: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which networks call ``point`` (d,) favourable (p >= 0.5, in float32); bool (count,).
+        """Which networks call ``point`` (d,) favourable (a logit of at least 0, in float32); bool (count,).
 
         One point at a time: a product's rounding depends on the number of its columns, and an answer must not depend
         on what else is asked.
@@ -54,7 +54,7 @@ class SampledNetworks:
         for number, (weight, bias) in enumerate(self._layers):
             h = torch.relu_(h) if number else h
             h = torch.matmul(weight, h) + bias[..., None]
-        return np.asarray((torch.sigmoid(h[:, 0, 0]) >= 0.5).cpu().numpy())
+        return np.asarray((h[:, 0, 0] >= 0).cpu().numpy())
 
     def accept(self, point: NDArray[np.float64]) -> bool:
         """Whether every network calls ``point`` (d,) favourable."""

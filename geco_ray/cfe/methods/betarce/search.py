@@ -58,7 +58,7 @@ class Ensemble:
         hidden = pad_rows(x).expand(last - first, -1, -1)
         for layer, (weight, bias) in enumerate(self._layers):
             hidden = torch.baddbmm(bias[first:last], hidden if layer == 0 else hidden.relu_(), weight[first:last])
-        return (torch.sigmoid(hidden[:, :, 0]) >= 0.5)[:, : len(x)]
+        return (hidden[:, :, 0] >= 0)[:, : len(x)]
 
     def agreeing(self, x: torch.Tensor) -> torch.Tensor:
         """How many members call each row of ``x`` (m, d) favourable; int (m,)."""

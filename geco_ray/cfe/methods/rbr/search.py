@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from geco_ray.cfe.methods.base import Answer, Deadline, GenerationTask, Refused, Scalar
 from geco_ray.cfe.methods.rbr.losses import STEP, Loss, Optimistic, Pessimistic, Setting, minimise
-from geco_ray.cfe.protocol import switches
+from geco_ray.cfe.protocol import resolve_protocol
 from geco_ray.cfe.rowwise import RowNet
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ class Rbr:
         self._task, self._options = task, options
         self._net = RowNet(task.model, task.device)
         rows = self._net.tensor(task.train_x)
-        self._rows = rows[self._net.favourable(rows)]
+        self._rows = rows[torch.tensor(task.model.favourable(task.train_x), device=rows.device)]
         self._radius = options.radius_share * largest_distance(rows)
         features = rows.shape[1]
         self._optimistic = Optimistic(Setting(features, options.sigma, options.optimistic_radius))
         self._pessimistic = Pessimistic(
             Setting(features, options.sigma, options.pessimistic_radius),
-            exact=switches(task.protocol).rbr_exact_gradient,
+            exact=resolve_protocol(task.protocol).rbr_exact_gradient,
         )
         self.set_up: Mapping[str, Scalar] = {"ball_radius": self._radius, "candidates": len(self._rows)}
 
@@ -202,8 +202,7 @@ def largest_distance(rows: torch.Tensor, chunk: int = 1024) -> float:
 
 def prepare_rbr(task: GenerationTask, options: RbrOptions) -> Rbr | Refused:
     """RBR for ``task``, or a refusal if the base model calls no training row favourable."""
-    net = RowNet(task.model, task.device)
-    if not net.favourable(net.tensor(task.train_x)).any():
+    if not task.model.favourable(task.train_x).any():
         none = {"steps": 0, "boundary_distance": None, "favourable_samples": None}
         return Refused("not_found", "no training row is favourable", none)
     return Rbr(task, options)

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from geco_ray.cfe.decision import THRESHOLD, favourable
 from geco_ray.cfe.methods.base import Answer, Deadline, GenerationTask, Refused, Scalar
 from geco_ray.cfe.methods.robx.stability import CommonNoise, Noise, Stability
-from geco_ray.cfe.protocol import switches
-from geco_ray.cfe.rowwise import RowNet, probabilities
+from geco_ray.cfe.protocol import resolve_protocol
+from geco_ray.cfe.rowwise import RowNet
 from geco_ray.cfe.search.spheres import Shells, grow
 from geco_ray.cfe.search.streams import Memo, Stream
 from geco_ray.seeds import numpy_stream
@@ -61,19 +62,18 @@ class Robx:
 
     def __init__(self, task: GenerationTask, options: RobxOptions) -> None:
         self._task, self._options = task, options
-        self._switches = switches(task.protocol)
-        half = self._switches.robx_class_includes_half
+        self._protocol = resolve_protocol(task.protocol)
+        half = self._protocol.robx_class_includes_half
         std = float(np.sqrt(options.variance))
         self._stability = Stability(task.model, task.device, options.samples, std, half)
-        p = probabilities(task.model, task.train_x)
-        self._rows = task.train_x[p >= 0.5 if half else p > 0.5].astype(np.float64)
+        self._rows = task.train_x[_favourable_rows(task)].astype(np.float64)
         self._tau = self._threshold()
         self.set_up: Mapping[str, Scalar] = {"tau": self._tau, "candidates": len(self._rows)}
 
     def _threshold(self) -> float:
         """The quantile of the favourable training rows' stability, at least 0.5; one stream, batches in row order."""
         seed = self._task.base_seed + _CALIBRATION_SEED
-        if self._switches.robx_shared_stream:
+        if self._protocol.robx_shared_stream:
             stream = np.random.default_rng(seed)
         else:
             stream = numpy_stream("robx calibration", self._task.dataset, self._task.base_seed)
@@ -84,7 +84,7 @@ class Robx:
         return max(0.5, float(np.quantile(np.concatenate(values), self._options.quantile)))
 
     def _streams(self, factual_ids: Sequence[int]) -> list[Stream]:
-        if self._switches.robx_shared_stream:
+        if self._protocol.robx_shared_stream:
             memo = Memo()
             return [Stream(np.random.default_rng(self._task.base_seed), memo) for _ in factual_ids]
         return [Stream(self._task.stream("robx", i)) for i in factual_ids]
@@ -93,7 +93,7 @@ class Robx:
         """All requests go through the four stages in lockstep, so that those with one past share their noise."""
         deadline = self._task.deadline(len(factuals))
         streams = self._streams(factual_ids)
-        kind = Noise if self._switches.robx_noise_per_step else CommonNoise
+        kind = Noise if self._protocol.robx_noise_per_step else CommonNoise
         walks = [_Walk(kind(self._stability, s), {"tau": self._tau, "stability": None}) for s in streams]
         self._start(walks, factuals, streams, deadline)
         self._find_stable_rows(walks, deadline)
@@ -164,11 +164,15 @@ def _open(walks: list[_Walk]) -> list[_Walk]:
     return sorted((walk for walk in walks if walk.answer is None), key=lambda walk: walk.noise.stream.position)
 
 
+def _favourable_rows(task: GenerationTask) -> NDArray[np.bool_]:
+    """The training rows of the favourable class, bool (n,)."""
+    p = task.model.probability(task.train_x)
+    return favourable(p) if resolve_protocol(task.protocol).robx_class_includes_half else p > THRESHOLD
+
+
 def prepare_robx(task: GenerationTask, options: RobxOptions) -> Robx | Refused:
     """RobX for ``task``, or a refusal if the base model calls no training row favourable."""
-    p = probabilities(task.model, task.train_x)
-    includes_half = switches(task.protocol).robx_class_includes_half
-    if not (p >= 0.5 if includes_half else p > 0.5).any():
+    if not _favourable_rows(task).any():
         none = {"tau": None, "stability": None, "shells": 0, "steps": 0, "stable_rows": 0}
         return Refused("not_found", "no training row is favourable", none)
     return Robx(task, options)

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
+from geco_ray.cfe.decision import THRESHOLD
 from geco_ray.cfe.rowwise import RowNet
 from geco_ray.cfe.search.streams import Stream
 
@@ -54,7 +55,7 @@ class Stability:
             noise = projected if len(projected) == 1 else projected[i : i + _POINTS_AT_ONCE]
             parts.append(self._spread(first[i : i + _POINTS_AT_ONCE, None] + noise))
         mean, std = torch.cat(parts, dim=1)
-        favourable = p >= 0.5 if self._includes_half else p > 0.5
+        favourable = p >= THRESHOLD if self._includes_half else p > THRESHOLD
         return np.asarray((torch.where(favourable, mean, 1 - mean) - std).cpu().numpy())
 
     def _spread(self, hidden: torch.Tensor) -> torch.Tensor:

@@ -1,0 +1,95 @@
+"""From the axes of robust counterfactuals to cells: models, the base model's counterfactuals, their validity."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from itertools import product
+
+from geco_ray.cells import Cell
+from geco_ray.errors import UserError
+from geco_ray.experiments.cfe.axes import CfeAxes
+from geco_ray.experiments.cfe.cells import (
+    BaseCell,
+    CounterfactualCell,
+    ProofCell,
+    ProvedCell,
+    ValidityCell,
+    VariantCell,
+)
+from geco_ray.plan.axes import ComponentChoice
+from geco_ray.plan.resolver import Resolver
+from geco_ray.registry import Options
+
+REQUESTS_PER_PROOF_BLOCK = 10
+
+
+def expand_axes(axes: CfeAxes, resolver: Resolver) -> Iterator[Cell]:
+    """All cells of the axes, each base model before its variants and counterfactuals, both before validity."""
+    from geco_ray.cfe.changes.base import FAMILIES
+    from geco_ray.cfe.data.datasets import dataset_fingerprint, dataset_names
+    from geco_ray.cfe.methods.base import METHODS
+
+    resolver.check_names("datasets", axes.datasets, "data set", dataset_names(resolver.data_dir))
+    choices = [ComponentChoice(name=name) for name in axes.families]
+    families = [entry.name for entry, _ in resolver.components("families", choices, FAMILIES)]
+    methods = resolver.components("methods", axes.methods, METHODS)
+    _check_variants(axes, resolver)
+    data = {name: dataset_fingerprint(name, resolver.data_dir) for name in axes.datasets}
+    for dataset, base_seed, seeding in product(axes.datasets, axes.base_seeds, axes.seeding):
+        base = BaseCell(dataset, data[dataset], base_seed, seeding)
+        yield base
+        bank = {family: tuple(VariantCell(base, family, number) for number in axes.variants) for family in families}
+        for variants in bank.values():
+            yield from variants
+        for (method, options), protocol in product(methods, axes.protocol):
+            tuned = _tuned(method.name, options, protocol, dataset)
+            counterfactuals = _counterfactuals(base, method.name, tuned, protocol)
+            if isinstance(counterfactuals, ProvedCell):
+                yield from counterfactuals.blocks
+            yield counterfactuals
+            for family, variants in bank.items():
+                yield ValidityCell(counterfactuals, family, variants)
+
+
+def _tuned(method: str, options: Options, protocol: str, dataset: str) -> Options:
+    """What is left to tuning takes its frozen value here, so that the value is part of the cell's identity."""
+    from geco_ray.cfe.tuning import GRIDS, settled
+
+    if method not in GRIDS:
+        return options
+    return options.model_copy(update=settled(method, options, protocol, dataset))
+
+
+def _counterfactuals(base: BaseCell, method: str, options: Options, protocol: str) -> CounterfactualCell:
+    """A proof can take as long as all other methods together, so it comes in blocks, each a cell of its own."""
+    from geco_ray.cfe.factuals import MAX_FACTUALS
+
+    if getattr(options, "proof", "none") == "none":
+        return CounterfactualCell(base, method, options, protocol)
+    starts = range(0, MAX_FACTUALS, REQUESTS_PER_PROOF_BLOCK)
+    blocks = tuple(
+        ProofCell(base, method, options, protocol, first, min(first + REQUESTS_PER_PROOF_BLOCK, MAX_FACTUALS))
+        for first in starts
+    )
+    return ProvedCell(base, method, options, protocol, blocks)
+
+
+def _check_variants(axes: CfeAxes, resolver: Resolver) -> None:
+    from geco_ray.cfe.changes.base import VARIANTS_PER_FAMILY
+
+    beyond = [number for number in axes.variants if number >= VARIANTS_PER_FAMILY]
+    if beyond:
+        raise UserError(
+            f"variant {beyond[0]} does not exist",
+            where=resolver.place("variants", axes.variants.index(beyond[0])),
+            expected=f"numbers from 0 to {VARIANTS_PER_FAMILY - 1}, or a count up to {VARIANTS_PER_FAMILY}",
+        )
+
+
+def pack_key(cell: Cell) -> Hashable:
+    """The base models of a data set train as one stack, and so do the variants of one family and base model."""
+    if isinstance(cell, BaseCell):
+        return cell.dataset, cell.seeding
+    if isinstance(cell, VariantCell):
+        return cell.base.id, cell.family
+    return cell.id

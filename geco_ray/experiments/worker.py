@@ -1,0 +1,146 @@
+"""How any cell is computed and committed, on whichever worker it lands. Nothing here knows Ray.
+
+An ordinary exception fails the cell it belongs to and nothing else; a storage error ends the run, since every further
+cell would meet it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from geco_ray.cells import Cell
+from geco_ray.device import resolve_device
+from geco_ray.errors import StorageError
+from geco_ray.experiments.base import LoadedModel, Result, WorkerContext, computation_of, served_stage
+from geco_ray.ledger import DamagedCell, Ledger
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one cell ended: committed (``error`` is None) or failed."""
+
+    cell_id: str
+    title: str
+    seconds: float
+    error: str | None = None
+
+
+def run_pack(pack: Sequence[Cell], context: WorkerContext) -> list[Outcome]:
+    """Compute the cells of a pack that are not done, and commit each as soon as it is finished.
+
+    An exception may have come from any of the cells that were still open, so each of them gets one try of its own:
+    the one that is at fault fails, and the others are done.
+
+    Raises:
+        StorageError: the ledger cannot be written.
+    """
+    ledger = Ledger(context.root)
+    waiting = {cell.id: cell for cell in pack if ledger.get(cell) is None}
+    outcomes: list[Outcome] = []
+    if not waiting:
+        return outcomes
+    error, seconds = _compute(pack, waiting, ledger, context, outcomes)
+    if error is None:
+        return outcomes
+    if len(waiting) == 1:
+        return [*outcomes, *(_fail(cell, error, ledger, seconds) for cell in waiting.values())]
+    for cell in waiting.values():
+        outcomes += run_pack((cell,), context)
+    return outcomes
+
+
+def _compute(
+    pack: Sequence[Cell], waiting: dict[str, Cell], ledger: Ledger, context: WorkerContext, outcomes: list[Outcome]
+) -> tuple[Exception | None, float]:
+    """Commit what the stage's computation gives, taking it out of ``waiting``; what stopped it, and after how long."""
+    first = next(iter(waiting.values()))
+    started = time.monotonic()
+    try:
+        stage = computation_of(first)
+        done = {cell.id for cell in pack} - set(waiting)
+        for cell, result in stage.compute(pack if stage.recompute_pack else list(waiting.values()), ledger, context):
+            seconds = time.monotonic() - started
+            if cell.id in done and stage.recompute_pack:
+                continue
+            if cell.id not in waiting:
+                raise RuntimeError(f"the computation gave a cell that was not requested, or one twice: {cell.title}")
+            _commit(cell, result, ledger, seconds, context)
+            del waiting[cell.id]
+            outcomes.append(Outcome(cell.id, cell.title, seconds))
+            started = time.monotonic()
+        if waiting:
+            raise RuntimeError("the computation ended without a result for this cell")
+    except StorageError:
+        raise
+    except Exception as error:
+        return error, time.monotonic() - started
+    return None, 0.0
+
+
+def _commit(cell: Cell, result: Result, ledger: Ledger, seconds: float, context: WorkerContext) -> None:
+    facts: dict[str, Any] = {"seconds": round(seconds, 4), "device": device_name(context.device)}
+    ledger.put(cell, result.table, blob=result.blob, info=result.info | facts)
+
+
+def device_name(name: str) -> str:
+    """The device that ``name`` stands for in this process, with its number: ``cpu``, ``cuda:0``."""
+    if name == "cpu":
+        return name  # known without torch
+    device = resolve_device(name)
+    if device.type == "cuda" and device.index is None:
+        import torch
+
+        return f"cuda:{torch.cuda.current_device()}"
+    return str(device)
+
+
+def _fail(cell: Cell, error: Exception, ledger: Ledger, seconds: float) -> Outcome:
+    if isinstance(error, DamagedCell) and error.cell is not None:
+        stage, damaged = error.cell
+        ledger.quarantine(stage, [damaged])  # found only on reading; the next run repeats it and what hangs on it
+    ledger.fail(cell, error)
+    return Outcome(cell.id, cell.title, seconds, f"{type(error).__name__}: {error}")
+
+
+class ModelActor:
+    """Keeps one loaded model at a time on its device and answers cells about it; a cell of another one replaces it."""
+
+    def __init__(self, context: WorkerContext) -> None:
+        from geco_ray.device import limit_threads
+
+        limit_threads(context.threads)
+        self._context = context
+        self._ledger = Ledger(context.root)
+        self._key: str | None = None
+        self._model: LoadedModel | None = None
+
+    def answer(self, cell: Cell) -> Outcome:
+        """Compute and commit one cell; an exception fails this cell and drops the model."""
+        started = time.monotonic()
+        if self._ledger.get(cell) is not None:
+            return Outcome(cell.id, cell.title, 0.0)
+        try:
+            served = served_stage(cell.stage)
+            key = f"{cell.stage}:{served.key(cell)}"
+            if self._model is None or key != self._key:
+                self.release()
+                self._model, self._key = served.load(cell, self._ledger, self._context), key
+            result = self._model.answer(cell)
+            seconds = time.monotonic() - started
+            _commit(cell, result, self._ledger, seconds, self._context)
+            return Outcome(cell.id, cell.title, seconds)
+        except StorageError:
+            raise
+        except Exception as error:
+            self.release()
+            return _fail(cell, error, self._ledger, time.monotonic() - started)
+
+    def release(self) -> None:
+        """Drop the model and give its GPU memory back."""
+        self._model = self._key = None
+        if "torch" in sys.modules and (cuda := sys.modules["torch"].cuda).is_available():
+            cuda.empty_cache()

@@ -1,0 +1,178 @@
+"""Where the cells of a wave are computed: in this process, or on Ray's trials and actors; and on which device."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from rich.console import Console
+
+from geco_ray.cells import Cell
+from geco_ray.errors import ResourceError, UserError
+from geco_ray.experiments.base import WorkerContext
+from geco_ray.experiments.worker import ModelActor, run_pack
+from geco_ray.plan.benchmark import Stage
+from geco_ray.plan.config import RunSettings
+from geco_ray.runtime.progress import RunProgress
+
+
+@dataclass(frozen=True)
+class Wave:
+    """A scheduling wave: the cells of one stage and kind that can be computed now, and the packs they belong to."""
+
+    stage: Stage
+    ready: Sequence[Cell]
+    packs: Sequence[tuple[Cell, ...]]
+
+
+class Executor(Protocol):
+    """Runs the cells of one wave; a pack of it may hold cells that are done already."""
+
+    def run(self, wave: Wave, progress: RunProgress) -> None: ...
+
+
+def context_for(stage: Stage, context: WorkerContext) -> WorkerContext:
+    """Where a stage computes, whatever the executor: ``auto`` leaves small networks on CPUs, where they are fast.
+
+    One device per stage and not per executor, since a cell's id does not know where it was computed. What the driver
+    computes itself is cheap and stays on its CPU.
+    """
+    on_cpus = stage.runs_as == "driver" or (context.device == "auto" and stage.small)
+    return replace(context, device="cpu") if on_cpus else context
+
+
+@dataclass
+class InlineExecutor:
+    """Everything in this process, one cell after another: for tests, debugging and single cells."""
+
+    context: WorkerContext
+
+    def run(self, wave: Wave, progress: RunProgress) -> None:
+        from geco_ray.device import limit_threads
+
+        limit_threads(self.context.threads)
+        context = context_for(wave.stage, self.context)
+        if wave.stage.runs_as == "actors":
+            actor = ModelActor(context)
+            for cell in wave.ready:
+                progress.report(actor.answer(cell))
+            actor.release()
+            return
+        for pack in wave.packs:
+            for outcome in run_pack(pack, context):
+                progress.report(outcome)
+
+
+class RayExecutor:
+    """Trials and actors on Ray, which starts with the first stage that needs it and ends with the run."""
+
+    def __init__(
+        self, settings: RunSettings, context: WorkerContext, stack: contextlib.ExitStack, console: Console
+    ) -> None:
+        self._settings, self._context, self._stack, self._console = settings, context, stack, console
+        self._started = False
+
+    def run(self, wave: Wave, progress: RunProgress) -> None:
+        if wave.stage.runs_as == "driver":
+            InlineExecutor(self._context).run(wave, progress)
+            return
+        if not self._started:
+            from geco_ray.runtime.session import ray_session
+
+            self._stack.enter_context(ray_session(self._settings))
+            self._started = True
+            self._warn_of_a_folder_that_others_may_not_see()
+        if wave.stage.runs_as == "trials":
+            from geco_ray.runtime.trials import run_trials
+
+            gpus = self._gpus(wave.stage, self._settings.gpus_per_trial)
+            run_trials(wave.packs, self._context_with(wave.stage, gpus), gpus, progress.report)
+        else:
+            from geco_ray.runtime.actors import run_on_actors
+
+            gpus = self._gpus(wave.stage, self._settings.gpus_per_actor)
+            context = self._context_with(wave.stage, gpus)
+            run_on_actors(wave.ready, context, self._actor_count(gpus), gpus, progress.report)
+
+    def _warn_of_a_folder_that_others_may_not_see(self) -> None:
+        if (self._settings.address or os.environ.get("RAY_ADDRESS")) and "://" not in self._context.root:
+            self._console.print(
+                f"note: every node of the cluster must see {self._context.root} as its own; "
+                "else give --root s3://BUCKET/PATH",
+                highlight=False,
+                soft_wrap=True,
+            )
+
+    def _available(self, resource: str) -> float:
+        import ray
+
+        return float(ray.cluster_resources().get(resource, 0.0))  # asked again: a cluster grows between stages
+
+    def _gpus(self, stage: Stage, requested: float | None) -> float:
+        """GPUs of one worker of a stage: none where it computes on CPUs, else what is requested, else a whole one."""
+        device = context_for(stage, self._context).device
+        if device == "cpu":
+            return 0.0
+        available = self._available("GPU")
+        if requested is None:
+            return 1.0 if available >= 1 or device.startswith("cuda") else 0.0
+        grows = bool(self._settings.address or os.environ.get("RAY_ADDRESS"))  # an autoscaler starts GPUs on request
+        if requested > available and not grows:
+            raise ResourceError(
+                f"{requested:g} GPU per worker is asked for and the cluster has {available:g}. Give 0 for CPUs."
+            )
+        return requested
+
+    def _context_with(self, stage: Stage, gpus: float) -> WorkerContext:
+        """Without a GPU of its own, a worker must not take one that it happens to see."""
+        context = context_for(stage, self._context)
+        return replace(context, device="cpu") if gpus == 0 and context.device == "auto" else context
+
+    def _actor_count(self, gpus: float) -> int:
+        present = int(self._available("GPU") / gpus) if gpus else int(self._available("CPU"))
+        if self._settings.actors is None:
+            return max(1, present)
+        return self._settings.actors if not gpus or present == 0 else min(self._settings.actors, present)
+
+
+def check_device(settings: RunSettings) -> None:
+    """Refuse what this machine can never give, before Ray waits for it; a cluster may still grow, so it may not.
+
+    Raises:
+        UserError: no such device. ResourceError: more GPUs are asked for than there are.
+    """
+    from geco_ray.device import parse_device, resolve_device
+
+    parse_device(settings.device)
+    if settings.executor == "ray" and ":" in settings.device:
+        raise UserError(
+            "Ray shares out the GPUs itself", where="--device", found=settings.device, expected="auto, cpu or cuda",
+            remedy="Choose GPUs with CUDA_VISIBLE_DEVICES, or use --executor inline",
+        )  # fmt: skip
+    if settings.executor == "ray" and (settings.address or os.environ.get("RAY_ADDRESS")):
+        return
+    if settings.gpus and settings.gpus > (present := _present_gpus()):
+        raise ResourceError(
+            f"--gpus asks for {settings.gpus:g} and this machine has {present}. "
+            "Ask for at most that many, or 0 for CPUs."
+        )
+    if settings.device.startswith("cuda"):
+        resolve_device(settings.device)
+    for option, requested in (("trial", settings.gpus_per_trial), ("actor", settings.gpus_per_actor)):
+        if settings.executor == "ray" and requested and requested > (available := _local_gpus(settings)):
+            raise ResourceError(
+                f"--gpus-per-{option} asks for {requested:g} GPU and this machine has {available:g}. Give 0 for CPUs."
+            )
+
+
+def _local_gpus(settings: RunSettings) -> float:
+    return _present_gpus() if settings.gpus is None else settings.gpus
+
+
+def _present_gpus() -> int:
+    import torch
+
+    return torch.cuda.device_count()

@@ -1,0 +1,57 @@
+"""A record says on which device its cell was really computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import torch
+
+from geco_ray.cells import Cell
+from geco_ray.experiments import base, worker
+from geco_ray.experiments.base import Result, ServedStage, WorkerContext
+from geco_ray.experiments.cfe.cells import BaseCell, CounterfactualCell, ValidityCell
+from geco_ray.experiments.worker import ModelActor, device_name, run_pack
+from geco_ray.ledger import Ledger
+from geco_ray.registry import NoOptions
+
+BASE = BaseCell("compas", "f" * 8, 2026, "paper")
+VALIDITY = ValidityCell(CounterfactualCell(BASE, "kdtree", NoOptions(), "paper"), "seed", ())
+HERE = "cuda:0" if torch.cuda.is_available() else "cpu"
+
+
+class Model:
+    def answer(self, cell: Cell) -> Result:
+        return Result(pa.table({"x": [1]}))
+
+
+@pytest.fixture(autouse=True)
+def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Computations that take no time, in place of the benchmark's own."""
+    monkeypatch.setattr(base, "_load_work", lambda stage: None)
+    monkeypatch.setattr(base, "_computations", {})
+    monkeypatch.setattr(base, "_served", {})
+
+    @base.computation("models", "base")
+    def compute(cells: Sequence[Any], ledger: Ledger, context: WorkerContext) -> Iterator[tuple[Cell, Result]]:
+        for cell in cells:
+            yield cell, Model().answer(cell)
+
+    base.serve_stage("validity", ServedStage(lambda cell: "model", lambda cell, ledger, context: Model()))
+
+
+def test_the_record_names_the_device_that_auto_stood_for(tmp_path: Path) -> None:
+    context = WorkerContext(str(tmp_path), device="auto")
+    assert run_pack([BASE], context)[0].error is None
+    assert ModelActor(context).answer(VALIDITY).error is None
+    ledger = Ledger(tmp_path)
+    assert [ledger.require(cell).info["device"] for cell in (BASE, VALIDITY)] == [HERE, HERE]
+
+
+def test_a_gpu_is_named_with_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "resolve_device", lambda name: torch.device("cuda" if name == "auto" else name))
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    assert [device_name(name) for name in ("auto", "cuda", "cuda:3", "cpu")] == ["cuda:0", "cuda:0", "cuda:3", "cpu"]
