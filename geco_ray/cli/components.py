@@ -51,6 +51,8 @@ def _type(schema: Mapping[str, Any]) -> str:
     """A value's type in words: ``whole number >= 1``."""
     if "anyOf" in schema:
         return " or ".join(map(_type, schema["anyOf"]))
+    if "const" in schema:
+        return str(schema["const"])
     if "enum" in schema:
         return " | ".join(map(str, schema["enum"]))
     kind = _TYPES.get(str(schema.get("type")), str(schema.get("type", "any value")))
@@ -66,7 +68,7 @@ def component_lines(found: Mapping[str, list[dict[str, Any]]]) -> Iterator[str]:
             yield f"  {entry['name']:<24}{entry['title']}"
             for option in entry["options"]:
                 default = "null" if option["default"] is None else option["default"]
-                yield f"      {option['name']:<20}{option['type']:<28}{default}"
+                yield f"      {option['name']:<20}{option['type']:<27} {default}"
 
 
 def list_names(

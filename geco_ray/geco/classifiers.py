@@ -37,6 +37,10 @@ class Classifier(nn.Module):
     def word_vectors(self, ids: Tensor) -> Tensor:
         """The word embeddings of ``ids``: no position, type or normalisation."""
 
+    def knows(self, ids: Tensor) -> Tensor:
+        """Which of ``ids`` have a word embedding, (n, L) bool; all, unless a classifier keeps but a part."""
+        return torch.ones_like(ids, dtype=torch.bool)
+
     @abstractmethod
     def embed(self, word_vectors: Tensor) -> Tensor:
         """What the embedding module makes of word embeddings."""
@@ -100,11 +104,15 @@ class OlaClassifier(Classifier):
         table = nn.init.normal_(torch.empty(vocabulary_size, dimension), generator=generator)
         self.table = nn.Parameter(table[self.vocabulary].clone())
         self.query, self.key, self.value, self.dense = (_linear(dimension, dimension, generator) for _ in range(4))
+        self.activation = nn.Tanh()  # a module, since DeepLift has no rule for functions
         self.output = _linear(dimension, labels, generator)
 
     @property
     def bytes_per_token(self) -> int:
         return 32 * self.table.shape[1]
+
+    def knows(self, ids: Tensor) -> Tensor:
+        return torch.isin(ids, self.vocabulary)
 
     def rows_of(self, ids: Tensor) -> Tensor:
         """Rows of the table for ids of the tokenizer.
@@ -136,7 +144,7 @@ class OlaClassifier(Classifier):
         if mask is not None and self.mask_keys:
             scores = scores.masked_fill(~mask, float("-inf"))
         mean = (scores.softmax(1).unsqueeze(2) * embedded).sum(1)
-        logits: Tensor = self.output(torch.tanh(self.dense(self.value(mean))))
+        logits: Tensor = self.output(self.activation(self.dense(self.value(mean))))
         return logits
 
     def trained_state(self) -> dict[str, Tensor]:

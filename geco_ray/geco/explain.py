@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from geco_ray.errors import UserError
-from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, Scores
+from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, ModelOptions, Scores
+from geco_ray.geco.attribution.checks import FloatArray, check_scores
 from geco_ray.geco.metrics import METRICS, RANKING_MEASURES
 from geco_ray.geco.protocol import Protocol, resolve_protocol
 from geco_ray.geco.scored import ScoredRows
-from geco_ray.geco.tokens import IntArray, TaskTokens, equal_length_batches, pad_rows
-from geco_ray.geco.words import normalize_words, token_to_word
+from geco_ray.geco.tokens import IntArray, TaskTokens
+from geco_ray.geco.words import normalize_words, special_shares, token_to_word
 from geco_ray.registry import Options
 
 if TYPE_CHECKING:
@@ -41,11 +43,19 @@ EXPLANATION_SCHEMA = pa.schema(
         ("truth", pa.list_(pa.int8())),
         ("attribution", pa.list_(pa.float32())),
         ("signed", pa.list_(pa.float32())),
+        ("special_share", pa.float32()),
+        ("reason", pa.string()),
         ("completeness_gap", pa.float32()),
+        ("explained_change", pa.float32()),
+        ("n_steps", pa.int32()),
     ]
 )
-"""``attribution``: share of the absolute attribution per word, >= 0 (the rest of 1 lies on special tokens; all zero
-when the method found nothing). ``signed``: signed attribution per word in the method's own unit."""
+"""``attribution``: share of the absolute attribution per word, >= 0 (all zero when the method found nothing);
+``special_share`` is the rest of 1, on special tokens, null where there is none to share or the method scores words.
+``signed``: signed attribution per word in the method's own unit. A row without an attribution has null for every word,
+and ``reason`` says why. ``completeness_gap``: sum of the signed scores less ``explained_change``, the change of the
+explained scalar from the baseline to the sentence. ``n_steps``: where a method chose it, per sentence. The schema's
+metadata may hold a ``note``, which belongs under every table of these rows."""
 
 SCORE_SCHEMA = pa.schema(
     [
@@ -69,7 +79,7 @@ class Explainer:
         tokens: the task whose test split is explained.
         protocol: ``paper`` or ``corrected``.
         device: where to compute.
-        memory_bytes: bound for one pass; changes speed, not results.
+        memory_bytes: bound for one pass; changes speed, and results by rounding only.
     """
 
     def __init__(
@@ -86,7 +96,8 @@ class Explainer:
         self.module = trained.module.to(device).eval().requires_grad_(False)
         budget = memory_bytes or MEMORY_BYTES.get(device.type, MEMORY_BYTES["cpu"])
         self.token_budget = max(64, budget // self.module.bytes_per_token)
-        self._last: tuple[tuple[int, ...], int | None, AttributionInputs, IntArray] | None = None
+        self._rows: tuple[tuple[int, ...], int | None] | None = None
+        self._inputs_by_target: dict[tuple[object, ...], AttributionInputs] = {}
 
     def explain(
         self,
@@ -99,56 +110,60 @@ class Explainer:
         """Explanations of ``rows`` (indices in the test split), in that order; see :data:`EXPLANATION_SCHEMA`.
 
         Raises:
-            UserError: an unknown method or option, or a row that the test split does not have.
+            UserError: an unknown method or option, a row that the test split does not have, or a method that returned
+                something else than one attribution per row (see :func:`check_scores`).
         """
         entry = ATTRIBUTIONS.get(method)
         parsed = options if isinstance(options, Options) else entry.parse_options(dict(options or {}))
-        inputs, predicted = self._inputs(tuple(rows), self.trained.seed if seed is None else seed)
+        inputs = self._inputs(tuple(rows), self.trained.seed if seed is None else seed, parsed)
         scores = entry.target(inputs, parsed)
-        return _explanation_table(inputs, scores, predicted)
+        values, reasons = check_scores(entry.name, inputs, scores)
+        return _explanation_table(inputs, scores, values, reasons)
 
     def predict(self, rows: Sequence[int]) -> IntArray:
-        """The predicted class of each row.
+        """The predicted class of each row."""
+        return self._inputs(tuple(rows), self.trained.seed, Options()).predicted
 
-        Where padding changes predictions (``paper``'s OLA-CEA) the rows are padded to the longest sentence of the
-        split, as in the published evaluation; the explanation itself is of the unpadded sentence.
-        """
-        import torch
+    def _inputs(self, rows: tuple[int, ...], seed: int | None, options: Options) -> AttributionInputs:
+        """What a method with ``options`` gets; the same rows share predictions, and the same target gradients."""
+        if self._rows != (rows, seed):
+            self._check_rows(rows)
+            self._rows, self._inputs_by_target = (rows, seed), {}
+        asked = options if isinstance(options, ModelOptions) else ModelOptions()
+        explained = self.protocol.explained_class if asked.explained_class is None else asked.explained_class
+        labels = self.tokens.task.labels
+        if isinstance(explained, int) and explained >= len(labels):
+            raise UserError(
+                f"task {self.tokens.task.name!r} has no class to explain of that number",
+                where="explained_class",
+                found=explained,
+                expected=f"0 to {len(labels) - 1}",
+            )
+        key = (explained, asked.scalar, asked.baseline or "pad")
+        if key not in self._inputs_by_target:
+            known = next(iter(self._inputs_by_target.values())).known if self._inputs_by_target else {}
+            self._inputs_by_target[key] = AttributionInputs(
+                classifier=self.module,
+                tokens=self.tokens,
+                rows=rows,
+                protocol=self.protocol,
+                device=self.device,
+                token_budget=self.token_budget,
+                stream=(self.tokens.task.name, self.trained.paradigm, self.trained.depends_on, seed),
+                explained_class=explained,
+                scalar=asked.scalar,
+                baseline=asked.baseline or "pad",
+                known=known,
+            )
+        return self._inputs_by_target[key]
 
-        sentences = [self.tokens.test[row] for row in rows]
-        padded = self.tokens.longest_test if self.module.padding_matters else None
-        lengths = [padded or len(sentence) for sentence in sentences]
-        predicted = np.zeros(len(rows), np.int64)
-        with torch.no_grad():
-            for batch in equal_length_batches(lengths, self.token_budget):
-                ids, _ = pad_rows([sentences[i] for i in batch], self.tokens.tokenizer.pad_id, padded)
-                logits = self.module(torch.from_numpy(ids).to(self.device), None)
-                predicted[batch] = logits.argmax(1).cpu().numpy()
-        return predicted
-
-    def _inputs(self, rows: tuple[int, ...], seed: int | None) -> tuple[AttributionInputs, IntArray]:
-        if self._last is not None and self._last[:2] == (rows, seed):
-            return self._last[2:]
-        test = self.tokens.task.test
+    def _check_rows(self, rows: tuple[int, ...]) -> None:
+        count = len(self.tokens.task.test)
         for row in rows:
-            if not 0 <= row < len(test):
+            if not 0 <= row < count:
                 raise UserError(
-                    f"the test split of {self.tokens.task.name!r} has no row {row}", expected=f"0 to {len(test) - 1}"
+                    f"the test split of {self.tokens.task.name!r} has no row {row}", expected=f"0 to {count - 1}"
                 )
-        predicted = self.predict(rows)
-        true = np.array([test[row].target for row in rows], np.int64)
-        inputs = AttributionInputs(
-            classifier=self.module,
-            tokens=self.tokens,
-            rows=rows,
-            classes=predicted if self.protocol.explained_class == "predicted" else true,
-            protocol=self.protocol,
-            device=self.device,
-            token_budget=self.token_budget,
-            stream=(self.tokens.task.name, self.trained.paradigm, self.trained.depends_on, seed),
-        )
-        self._last = (rows, seed, inputs, predicted)
-        return inputs, predicted
 
 
 def explain(
@@ -169,23 +184,27 @@ def explain(
 def score(explanations: pa.Table, *, protocol: str = "corrected") -> pa.Table:
     """Mass accuracy and ranking measures of each explanation, in the same order; see :data:`SCORE_SCHEMA`."""
     rows = ScoredRows.of(explanations["attribution"].to_pylist(), explanations["truth"].to_pylist())
-    switches = resolve_protocol(protocol)
+    switches, left_out = resolve_protocol(protocol), explanations["reason"].to_pylist()
     columns = {name: explanations[name] for name, _ in _ROW_FIELDS}
     for name, metric in METRICS.items():
         columns[name] = pa.array(metric.compute(rows, switches), pa.float64(), from_pandas=True)
     for column, name in (("reason", "mass_accuracy"), ("ranking_reason", RANKING_MEASURES[0])):
-        columns[column] = pa.array(rows.why_null(METRICS[name].reasons), pa.string())
+        why = rows.why_null(METRICS[name].reasons)
+        columns[column] = pa.array([a or b for a, b in zip(left_out, why, strict=True)], pa.string())
     return pa.table([columns[name] for name in SCORE_SCHEMA.names], schema=SCORE_SCHEMA)
 
 
-def _explanation_table(inputs: AttributionInputs, scores: Scores, predicted: IntArray) -> pa.Table:
+def _explanation_table(
+    inputs: AttributionInputs, scores: Scores, values: list[FloatArray], reasons: list[str | None]
+) -> pa.Table:
     test = [inputs.tokens.task.test[row] for row in inputs.rows]
+    special: list[float | None] = [None] * len(test)
     if scores.unit == "token":
-        magnitude, signed = token_to_word(scores.values, inputs.sentences)
+        magnitude, signed = token_to_word(values, inputs.sentences)
+        special = special_shares(values, inputs.sentences)
     else:
-        magnitude, signed = normalize_words(scores.values), [np.asarray(value, np.float64) for value in scores.values]
-    gap = scores.completeness_gap
-    target = [row.target for row in test]
+        magnitude, signed = normalize_words(values), values
+    predicted, target = inputs.predicted, [row.target for row in test]
     columns = {
         "row": inputs.rows,
         "sentence_idx": [row.sentence_idx for row in test],
@@ -195,8 +214,22 @@ def _explanation_table(inputs: AttributionInputs, scores: Scores, predicted: Int
         "correct": (predicted == np.array(target, np.int64)).tolist(),
         "words": [row.words for row in test],
         "truth": [row.truth for row in test],
-        "attribution": [value.tolist() for value in magnitude],
-        "signed": [value.tolist() for value in signed],
-        "completeness_gap": [None] * len(test) if gap is None else gap.tolist(),
+        "attribution": [_numbers(value, reason) for value, reason in zip(magnitude, reasons, strict=True)],
+        "signed": [_numbers(value, reason) for value, reason in zip(signed, reasons, strict=True)],
+        "special_share": special,
+        "reason": reasons,
+        "completeness_gap": _column(scores.completeness_gap, len(test)),
+        "explained_change": _column(scores.explained_change, len(test)),
+        "n_steps": _column(scores.steps, len(test)),
     }
-    return pa.table(columns, schema=EXPLANATION_SCHEMA)
+    table = pa.table(columns, schema=EXPLANATION_SCHEMA)
+    return table.replace_schema_metadata({"note": scores.note}) if scores.note else table
+
+
+def _numbers(values: FloatArray, reason: str | None) -> list[float | None]:
+    found: list[float | None] = values.tolist()
+    return found if reason is None else [None] * len(found)
+
+
+def _column(values: npt.NDArray[np.generic] | None, count: int) -> list[object]:
+    return [None] * count if values is None else list(values.tolist())

@@ -1,7 +1,8 @@
-"""Gradients of the explained scalar with respect to embeddings, batched over sentences of equal length."""
+"""Gradients of the explained scalar with respect to embeddings, in batches of fixed shape."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +10,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from geco_ray.geco.attribution.base import AttributionInputs
+from geco_ray.geco.attribution.base import AttributionInputs, Scalar
 from geco_ray.geco.classifiers import Classifier
 from geco_ray.geco.protocol import Protocol
-
-FIXED_ROWS = 8
 
 TokenArrays = list[npt.NDArray[np.floating]]
 
@@ -33,51 +32,69 @@ class GradientSummary:
     plain: TokenArrays
 
 
+ROUNDING = 1e-4
+ROUNDING_NOTE = (
+    "Its sums over the embedding's dimensions are rounding noise here: a layer normalisation follows the embedding,"
+    " and a gradient through it adds up to zero."
+)
+
+
+def is_rounding(sums: Sequence[npt.NDArray[np.floating]], sizes: Sequence[npt.NDArray[np.floating]]) -> bool:
+    """Whether the signed ``sums`` vanish beside the sums of absolute values ``sizes``, in every row."""
+    return bool(sums) and all(
+        np.abs(total).max() <= ROUNDING * size.max() for total, size in zip(sums, sizes, strict=True)
+    )
+
+
+def word_vectors(classifier: Classifier, ids: Tensor) -> Tensor:
+    """The word embeddings of ``ids``, (n, L, d); zero where an id is :data:`ZERO_ID`."""
+    absent = ids < 0
+    vectors = classifier.word_vectors(torch.where(absent, ids[:, :1], ids))
+    return vectors.masked_fill(absent[..., None], 0.0)
+
+
 def gradient_point(classifier: Classifier, ids: Tensor, protocol: Protocol) -> Tensor:
     """Where gradient methods attribute: word embeddings, or (``twice``) the output of the embedding module.
 
     Either is then handed to the classifier as word embeddings, so the latter is embedded a second time, as published.
     """
-    words = classifier.word_vectors(ids)
+    words = word_vectors(classifier, ids)
     return words if protocol.embedding_path == "once" else classifier.embed(words)
 
 
 def summarize_gradients(inputs: AttributionInputs) -> GradientSummary:
-    """One forward and backward pass per sentence for the logit of its explained class.
+    """One forward and backward pass per sentence for the logit (or probability) of its explained class.
 
     ``x * g`` nearly cancels over a token's dimensions, as a normalisation follows the embedding; so rounding that
-    depends on the batch would show, and batches have a fixed shape.
+    depends on the batch would show, and batches have a fixed shape. The forward pass also tells the predicted class
+    where it is the classifier's own, so that nobody repeats it.
     """
+    classifier, protocol = inputs.classifier, inputs.protocol
     empty: list[TokenArrays] = [[np.zeros(0)] * len(inputs.rows) for _ in range(3)]
-    for batch in inputs.batches(rows=FIXED_ROWS):
+    own = protocol.embedding_path == "once" and not classifier.padding_matters and "predicted" not in inputs.known
+    predicted = np.zeros(len(inputs.rows), np.int64)
+    for batch in inputs.batches():
         with torch.no_grad():
-            point = gradient_point(inputs.classifier, batch.ids, inputs.protocol)
+            point = gradient_point(classifier, batch.ids, protocol)
         point.requires_grad_(True)
-        logits = inputs.classifier.logits_from_words(point, None)
-        (gradient,) = torch.autograd.grad(pick(logits, batch.classes).sum(), point)
+        logits = classifier.logits_from_words(point, batch.mask)
+        best = logits.argmax(1)
+        classes = best if own and inputs.explained_class == "predicted" else batch.classes
+        scalar = explained(logits, classes, inputs.scalar or "logit")
+        (gradient,) = torch.autograd.grad(scalar.sum(), point)
         point = point.detach()
-        sums = (gradient.abs().sum(2), (point * gradient).sum(2), gradient.sum(2))
-        for kind, values in zip(empty, sums, strict=True):
-            for index, array in zip(batch.positions, values[: len(batch.positions)].cpu().numpy(), strict=True):
-                kind[index] = array
+        for kind, values in zip(
+            empty, (gradient.abs().sum(2), (point * gradient).sum(2), gradient.sum(2)), strict=True
+        ):
+            for position, array in batch.sentences(values):
+                kind[position] = array
+        predicted[batch.positions] = best[: len(batch.positions)].cpu().numpy()
+    if own:
+        inputs.known["predicted"] = predicted
     return GradientSummary(*empty)
 
 
-def ig_point(classifier: Classifier, ids: Tensor, protocol: Protocol) -> Tensor:
-    """Where Integrated Gradients interpolates."""
-    words = classifier.word_vectors(ids)
-    return words if protocol.ig_layer == "word_embeddings" else classifier.embed(words)
-
-
-def ig_scalar(classifier: Classifier, point: Tensor, classes: Tensor, protocol: Protocol) -> Tensor:
-    """What Integrated Gradients explains at ``point``: logit or probability of each row's class, (n,)."""
-    if protocol.ig_layer == "word_embeddings":
-        logits = classifier.logits_from_words(point, None)
-    else:
-        logits = classifier.logits_from_embedded(point, None)
-    return pick(logits if protocol.ig_scalar == "logit" else logits.softmax(1), classes)
-
-
-def pick(scores: Tensor, classes: Tensor) -> Tensor:
-    """The score of each row's class, (n,)."""
+def explained(logits: Tensor, classes: Tensor, scalar: Scalar) -> Tensor:
+    """The explained scalar: logit or softmax probability of each row's class, (n,)."""
+    scores = logits if scalar == "logit" else logits.softmax(1)
     return scores.gather(1, classes[:, None]).squeeze(1)

@@ -29,9 +29,16 @@ class Protocol:
         embedding_path: gradient methods attribute at the word embeddings, or at the output of the embedding module,
             which is then embedded a second time.
         ig_layer: Integrated Gradients interpolates word embeddings, or the output of the embedding module.
-        ig_scalar: Integrated Gradients explains the logit, or the softmax probability, of the explained class. The
-            gradient methods explain the logit in both protocols.
-        explained_class: the predicted class, or the true one.
+        ig_scalar: Integrated Gradients, Kernel SHAP and LIME explain the logit, or the softmax probability, of the
+            explained class. The gradient methods explain the logit in both protocols.
+        explained_class: the predicted class, or the true one (LIME on texts: always class 1).
+        deep_lift: contributions against the embedded baseline, or multipliers against the baseline's token ids taken
+            for embeddings.
+        gradient_shap_samples: random points per sentence.
+        kernel_shap_unit: coalitions of words, or of tokens with the special ones.
+        kernel_shap_samples: coalitions per sentence; None is 2 M + 2,048 for M words, at most all subsets.
+        lime_unit: words by position, or the words of a text, as the package reads it.
+        lime_samples: changed sentences, the unchanged one among them.
         pattern_fit: Pattern Variant is fitted on the train split, or on the test split.
         pattern_unit: on lower-cased words, or on word pieces as a text vectoriser reads them.
         pattern_label: covariance with the indicator of the true label, or with the label's number.
@@ -50,6 +57,12 @@ class Protocol:
     ig_layer: Literal["word_embeddings", "embedding_module"]
     ig_scalar: Literal["logit", "probability"]
     explained_class: Literal["predicted", "true"]
+    deep_lift: Literal["contributions", "multipliers_from_ids"]
+    gradient_shap_samples: int
+    kernel_shap_unit: Literal["word", "token"]
+    kernel_shap_samples: int | None
+    lime_unit: Literal["word", "text"]
+    lime_samples: int
     pattern_fit: Literal["train", "test"]
     pattern_unit: Literal["word", "piece"]
     pattern_label: Literal["one_vs_rest", "number"]
@@ -69,6 +82,12 @@ CORRECTED = Protocol(
     ig_layer="word_embeddings",
     ig_scalar="logit",
     explained_class="predicted",
+    deep_lift="contributions",
+    gradient_shap_samples=25,
+    kernel_shap_unit="word",
+    kernel_shap_samples=None,
+    lime_unit="word",
+    lime_samples=1000,
     pattern_fit="train",
     pattern_unit="word",
     pattern_label="one_vs_rest",
@@ -88,6 +107,12 @@ PAPER = Protocol(
     ig_layer="embedding_module",
     ig_scalar="probability",
     explained_class="true",
+    deep_lift="multipliers_from_ids",
+    gradient_shap_samples=5,
+    kernel_shap_unit="token",
+    kernel_shap_samples=25,
+    lime_unit="text",
+    lime_samples=100,
     pattern_fit="test",
     pattern_unit="piece",
     pattern_label="number",

@@ -136,10 +136,8 @@ def _tokenize_rows(
     return tuple(result)
 
 
-def equal_length_batches(lengths: Sequence[int], budget: int, *, rows: int | None = None) -> list[list[int]]:
+def equal_length_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
     """Positions grouped so that a batch holds one length only, and at most ``budget`` tokens but one row at least.
-
-    With ``rows`` a batch holds at most that many rows instead, whatever their length.
 
     Without padding a row's result cannot depend on its neighbours' lengths. Longest first, so that a batch too large
     for the memory fails at once.
@@ -149,7 +147,7 @@ def equal_length_batches(lengths: Sequence[int], budget: int, *, rows: int | Non
     for index in order:
         length = lengths[index]
         last = batches[-1] if batches else None
-        most = rows or max(1, budget // max(1, length))
+        most = max(1, budget // max(1, length))
         if last is None or lengths[last[0]] != length or len(last) == most:
             batches.append([index])
         else:

@@ -48,6 +48,20 @@ def token_to_word(
     return np.split(magnitude, cuts)[: len(rows)], np.split(signed, cuts)[: len(rows)]
 
 
+def special_shares(scores: Sequence[npt.ArrayLike], rows: Sequence[TokenRow]) -> list[float | None]:
+    """Per sentence, the share of the absolute attribution that lies on special tokens.
+
+    None where nothing is attributed or a score is not finite. Arguments as for :func:`token_to_word`.
+    """
+    result: list[float | None] = []
+    for score, row in zip(scores, rows, strict=True):
+        magnitude = np.abs(np.asarray(score, np.float64))
+        total = float(magnitude.sum())
+        defined = total > 0 and np.isfinite(total)
+        result.append(float(magnitude[row.words == SPECIAL].sum()) / total if defined else None)
+    return result
+
+
 def normalize_words(scores: Sequence[npt.ArrayLike]) -> list[FloatArray]:
     """Absolute values divided by their sum per sentence, for methods that score words directly.
 

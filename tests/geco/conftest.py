@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from geco_ray.geco.paradigms.base import PARADIGMS
+from geco_ray.geco.protocol import PROTOCOLS, resolve_protocol
 from geco_ray.geco.rows import Row
 from geco_ray.geco.task import Task
 
 if TYPE_CHECKING:
     from geco_ray.geco.encoders import EncoderSource
     from geco_ray.geco.tokens import TaskTokens
+    from geco_ray.geco.trained import TrainedClassifier
 
 
 TINY_PIECES = [
@@ -124,3 +127,43 @@ def tiny_tokens(tiny_task: Task, tiny_source: EncoderSource) -> TaskTokens:
     from geco_ray.geco.tokens import tokenize_task
 
     return tokenize_task(tiny_task, load_tokenizer(tiny_source))
+
+
+PARADIGM_OPTIONS: dict[str, dict[str, object]] = {
+    "bert_c": {"epochs": 6, "batch_size": 16},
+    "ola_cea": {"epochs": 6, "batch_size": 16},
+}
+
+
+@pytest.fixture(scope="session")
+def paradigm_options() -> dict[str, dict[str, object]]:
+    """What makes the training of each paradigm a matter of seconds."""
+    return PARADIGM_OPTIONS
+
+
+@pytest.fixture(scope="session")
+def trained(tiny_tokens: TaskTokens, tiny_source: EncoderSource) -> dict[tuple[str, str], TrainedClassifier]:
+    """One classifier per paradigm and protocol, of the tiny task."""
+    import torch
+
+    from geco_ray.geco.paradigms.base import TrainingSetup
+
+    result = {}
+    for protocol in PROTOCOLS:
+        setup = TrainingSetup(tiny_tokens, tiny_source, resolve_protocol(protocol), torch.device("cpu"))
+        for entry in PARADIGMS.entries():
+            options = entry.parse_options(PARADIGM_OPTIONS.get(entry.name))
+            (result[entry.name, protocol],) = entry.target().train(setup, options, [0])
+    return result
+
+
+@pytest.fixture(params=PARADIGMS.names())
+def paradigm(request: pytest.FixtureRequest) -> str:
+    """Each paradigm in turn."""
+    return str(request.param)
+
+
+@pytest.fixture(params=list(PROTOCOLS))
+def protocol(request: pytest.FixtureRequest) -> str:
+    """Each protocol in turn."""
+    return str(request.param)

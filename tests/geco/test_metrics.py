@@ -111,9 +111,27 @@ def test_ties() -> None:
 
 
 def test_top_k_as_published_takes_the_mask_for_positions() -> None:
-    perfect = ScoredRows.of([[0, 0, 0, 9]], [[0, 0, 0, 1]])
+    perfect = ScoredRows.of([[0, 1, 2, 9]], [[0, 0, 0, 1]])
     assert top_k_precision(perfect).tolist() == [1.0]
     assert top_k_precision(perfect, "mask_as_index").tolist() == [0.0]
+
+
+def _published_top_k(score: list[float], truth: list[int]) -> float:
+    order, mask = np.argsort(score)[::-1], np.array(truth)
+    best, marked = set(order[mask].tolist()), set(np.arange(len(mask))[mask].tolist())
+    return len(best & marked) / len(best)
+
+
+def test_top_k_as_published_is_the_published_computation_where_no_scores_tie() -> None:
+    draws = np.random.default_rng(2)
+    scores = [draws.random(size).tolist() for size in (2, 3, 5, 9, 30) for _ in range(20)]
+    truths = [[1, *draws.integers(0, 2, len(score) - 2).tolist(), 0] for score in scores]
+    expected = [_published_top_k(score, truth) for score, truth in zip(scores, truths, strict=True)]
+    assert top_k_precision(ScoredRows.of(scores, truths), "mask_as_index").tolist() == expected
+    tied = ScoredRows.of(
+        [[1, 1, 1, 0], [2, 1]], [[0, 0, 1, 1], [0, 1]]
+    )  # earlier word first: both; later first: one of two
+    assert top_k_precision(tied, "mask_as_index").tolist() == [0.75, 1.0]
 
 
 def test_bad_input_is_refused() -> None:

@@ -51,7 +51,14 @@ def test_ls_tells_titles_options_types_and_defaults(capsys: pytest.CaptureFixtur
     assert by_name["integrated_gradients"] == {
         "name": "integrated_gradients",
         "title": "Integrated Gradients",
-        "options": [{"name": "n_steps", "type": "whole number >= 1", "default": 200}],
+        "options": [
+            {"name": "baseline", "type": "pad | mask | unk | zero or null", "default": None},
+            {"name": "scalar", "type": "logit | probability or null", "default": None},
+            {"name": "explained_class", "type": "predicted | true or whole number >= 0 or null", "default": None},
+            {"name": "settings", "type": "library_defaults or null", "default": None},
+            {"name": "n_steps", "type": "whole number >= 1", "default": 200},
+            {"name": "tolerance", "type": "number > 0 or null", "default": None},
+        ],
     }
     assert by_name["kdtree"]["options"] == []
     trade_off = by_name["wachter"]["options"][0]

@@ -33,6 +33,7 @@ class ExplainCell(Cell):
     """One method's attributions for the test sentences of one classifier (all of them, or a seeded sample)."""
 
     STAGE: ClassVar[str] = "explain"
+    VERSION: ClassVar[int] = 2
     model: TrainCell
     method: str
     method_options: Options

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from geco_ray.cells import Cell
 from geco_ray.device import resolve_device
@@ -155,8 +155,10 @@ class _ExplainedModel:
 
             chosen = sample_sentences(self._tokens.task, cell.sentences, SENTENCE_SAMPLE_SEED)
             rows = [row for row in rows if test[row].sentence_idx in chosen]
-        titles = {"method": ATTRIBUTIONS.get(cell.method).title}
-        return Result(self._explainer.explain(rows, cell.method, cell.method_options), info={"titles": titles})
+        table = self._explainer.explain(rows, cell.method, cell.method_options)
+        info: dict[str, Any] = {"titles": {"method": ATTRIBUTIONS.get(cell.method).title}}
+        note = (table.schema.metadata or {}).get(b"note")
+        return Result(table, info=info | ({"note": note.decode()} if note else {}))
 
 
 def _load_model(cell: ExplainCell, ledger: Ledger, context: WorkerContext) -> LoadedModel:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, Scores
+from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, ModelOptions, Scores
 from geco_ray.registry import Options
 
 
-@ATTRIBUTIONS.register("input_x_gradient", title="InputXGradient")
+@ATTRIBUTIONS.register("input_x_gradient", title="InputXGradient", options=ModelOptions)
 def input_x_gradient(inputs: AttributionInputs, options: Options) -> Scores:
-    """Signed sum over the embedding's dimensions of ``embedding * d logit / d embedding``, per token."""
+    """Signed sum over the embedding's dimensions of ``embedding * d scalar / d embedding``, per token."""
     from geco_ray.geco.gradients import summarize_gradients
 
     return Scores(inputs.once(summarize_gradients).times_input)

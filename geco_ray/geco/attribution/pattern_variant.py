@@ -55,21 +55,32 @@ def label_covariance(
     return list(vectorizer.get_feature_names_out()), covariance
 
 
-def _piece_scores(inputs: AttributionInputs) -> list[FloatArray]:
+def piece_covariance(tokens: TaskTokens, split: str, labels: FloatArray) -> tuple[list[str], FloatArray]:
     """The published rule: pieces joined by blanks are read again by a text vectoriser.
 
     The vectoriser lower-cases and takes words of two letters or more, so punctuation, single letters and every
     ``##`` piece never count and have covariance zero.
+
+    Args:
+        tokens: the task.
+        split: ``train`` or ``test``.
+        labels: (rows of the split,) or (rows, columns).
+
+    Returns:
+        the pieces and their covariances as :func:`label_covariance` gives them.
     """
-    text = inputs.tokens.tokenizer.text
-    rows, task_rows = _split(inputs.tokens, inputs.protocol.pattern_fit)
+    text = tokens.tokenizer.text
+    rows, _ = _split(tokens, split)
     texts = {int(i): text(int(i)) for i in np.unique(np.concatenate([row.ids for row in rows]))}
     documents = [" ".join(texts[i] for i in row.ids.tolist()) for row in rows]
-    terms, covariance = label_covariance(
-        documents,
-        _labels(inputs, task_rows),
-        vocabulary=sorted(text for text in set(texts.values()) if text == text.lower()),
-    )
+    vocabulary = sorted(text for text in set(texts.values()) if text == text.lower())
+    return label_covariance(documents, labels, vocabulary=vocabulary)
+
+
+def _piece_scores(inputs: AttributionInputs) -> list[FloatArray]:
+    text, fit = inputs.tokens.tokenizer.text, inputs.protocol.pattern_fit
+    _, task_rows = _split(inputs.tokens, fit)
+    terms, covariance = piece_covariance(inputs.tokens, fit, _labels(inputs, task_rows))
     pieces = [[text(i) for i in sentence.ids.tolist()] for sentence in inputs.sentences]
     return _look_up(inputs, terms, covariance, pieces)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, Scores
+from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, ModelOptions, Scores
 from geco_ray.registry import Options
 
 
-@ATTRIBUTIONS.register("saliency", title="Saliency")
+@ATTRIBUTIONS.register("saliency", title="Saliency", options=ModelOptions)
 def saliency(inputs: AttributionInputs, options: Options) -> Scores:
-    """Sum over the embedding's dimensions of ``|d logit / d embedding|``, per token."""
+    """Sum over the embedding's dimensions of ``|d scalar / d embedding|``, per token."""
     from geco_ray.geco.gradients import summarize_gradients
 
     return Scores(inputs.once(summarize_gradients).absolute)
