@@ -47,15 +47,10 @@ HEAVY = ("torch", "ray")
 FILE_LINES, FUNCTION_LINES, MEDIAN_LINES, FOLDER_MODULES, TOP_MODULES = 300, 40, 120, 16, 10
 
 KNOWN_CIRCLES: frozenset[tuple[str, ...]] = frozenset()
-LONG_FILES = {
-    "geco_ray/cli/data.py": "all verbs on data; to be split",
-}
+LONG_FILES: dict[str, str] = {}
 LONG_FUNCTIONS = {
-    "geco_ray/runtime/trials.py:run_trials": "to be split",
-    "geco_ray/cfe/generation.py:generate": "to be split",
-    "geco_ray/cfe/milp/proof.py:prove": "to be split",
-    "geco_ray/cfe/milp/program.py:ball_program": "to be split",
-    "geco_ray/geco/corpus/builder.py:build_task": "to be split",
+    "geco_ray/cfe/milp/proof.py:prove": "one loop whose bound, point and known layers change together",
+    "geco_ray/cfe/milp/program.py:ball_program": "one formulation, layer after layer, read beside its paper",
 }
 
 

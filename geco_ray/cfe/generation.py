@@ -100,22 +100,25 @@ def generate(
     if not len(factuals) == len(factual_ids) == len(row_ids) or batch < 1:
         raise ValueError("factuals, factual_ids and row_ids must have one length, batch must be positive")
     verdicts: list[_Verdict] = []
-    seconds: list[float] = []
-    sizes: list[int] = []
     raised: Raised = []
+    seconds, sizes = list[float](), list[int]()
     for first in range(0, len(factuals), batch):
         rows = np.array(factuals[first : first + batch], dtype=np.float64)
-        started = time.perf_counter()
+        ids, started = [int(i) for i in factual_ids[first : first + batch]], time.perf_counter()
         with one_blas_thread():
-            answers = _ask(prepared, rows, [int(i) for i in factual_ids[first : first + batch]], raised)
-            verdicts.append(_judge(task, rows, answers))
+            verdicts.append(_judge(task, rows, _ask(prepared, rows, ids, raised)))
         seconds += [(time.perf_counter() - started) / len(rows)] * len(rows)
         sizes += [len(rows)] * len(rows)
-    if len(raised) > max(2, MOST_RAISED * len(factuals)):
-        number, error = raised[0]
-        what = f"{len(raised)} of {len(factuals)} requests raised"
-        raise RuntimeError(f"{what}; the first, request {number}: {type(error).__name__}: {error}") from error
+    _check_raised(raised, len(factuals))
     return _table(factuals, factual_ids, row_ids, verdicts, seconds, sizes)
+
+
+def _check_raised(raised: Raised, requests: int) -> None:
+    """Single errors are answers of their requests; many are a fault of the method."""
+    if len(raised) > max(2, MOST_RAISED * requests):
+        number, error = raised[0]
+        what = f"{len(raised)} of {requests} requests raised"
+        raise RuntimeError(f"{what}; the first, request {number}: {type(error).__name__}: {error}") from error
 
 
 def _ask(prepared: Prepared, rows: NDArray[np.float64], ids: list[int], raised: Raised) -> list[Answer]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,11 +9,14 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
+from geco_ray.cli import data_build
+from geco_ray.cli.data_build import Json, print_json, say
 from geco_ray.cli.output import PlainConsole
 from geco_ray.errors import UserError, unknown_name
-from geco_ray.table import visible
 
 app = typer.Typer(no_args_is_help=True, help="Get, audit and build data sets.")
+app.command()(data_build.build)
+app.command()(data_build.convert)
 
 Tasks = Annotated[list[str] | None, typer.Argument(help="Names of tasks; the four GECO tasks by default.")]
 TasksAndTables = Annotated[
@@ -27,7 +28,6 @@ DataDir = Annotated[
         help="Your folder of data files; else GECO_RAY_DATA, the cache, or, for GECO tasks alone, a download."
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print plain values as JSON.")]
 _LEGEND = """negative: the word marks the first class (female, number 0); positive: it marks the last class.
 Three classes are correlated with 0, 1 and 2, so that the middle one hardly shows; --per-class takes each class
 against the others, and positive is then for the class."""
@@ -37,14 +37,6 @@ _WIDE = 240  # a pipe has no width; at rich's 80 columns the tables would be cut
 def _console() -> Console:
     console = PlainConsole()
     return console if console.is_terminal else PlainConsole(width=_WIDE)
-
-
-def _say(text: str) -> None:
-    typer.echo(visible(text))
-
-
-def _print_json(value: object) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def _task_names(tasks: Sequence[str] | None) -> list[str]:
@@ -78,10 +70,10 @@ def download(
     switch = True if offline else None
     files = [item for name in names for item in _fetch(name, folder, switch, accept_terms)]
     if as_json:
-        _print_json(files)
+        print_json(files)
         return
     for item in files:
-        _say(f"{item['data set']}: {item['path']}")
+        say(f"{item['data set']}: {item['path']}")
     if not tasks and not accept_terms:
         typer.echo("heloc is left out, since it has terms of use: `geco-ray data download heloc`.", err=True)
 
@@ -130,7 +122,7 @@ def audit(
 
     values, tables = audit_by_kind(_task_names(tasks), data_dir, encoder or ())
     if as_json:
-        _print_json(values)
+        print_json(values)
         return
     console = _console()
     for number, table in enumerate(tables):
@@ -161,7 +153,7 @@ def bias(
     if figure is not None:
         _draw_bias(found, figure)
     if as_json:
-        _print_json(found.to_pylist())
+        print_json(found.to_pylist())
         return
     console = _console()
     console.print(rich_table(bias_table(found)))
@@ -195,7 +187,7 @@ def correlations(
 
     found = correlations_of_tasks(_task_names(tasks), data_dir, top, per_class=per_class)
     if as_json:
-        _print_json(found.to_pylist())
+        print_json(found.to_pylist())
     else:
         console = _console()
         console.print(rich_table(printed(found, "Words that go with the label")))
@@ -220,7 +212,7 @@ def tables(
 
     found = tables_of_tasks(data_dir, _original(labelling, data_dir))
     if as_json:
-        _print_json([plain_table(table) for table in found])
+        print_json([plain_table(table) for table in found])
     elif form is not None:
         typer.echo("\n".join(table.render(form) for table in found), nl=False)
     else:
@@ -248,81 +240,6 @@ def _original(labelling: Path | None, data_dir: Path | None) -> tuple[str, ...] 
 
 
 @app.command()
-def build(
-    labelling: Annotated[Path, typer.Argument(help="A labelling: YAML, or JSON lines.")],
-    to: Annotated[Path, typer.Option(help="The folder that --data-dir will name.")],
-    name: Annotated[str | None, typer.Option(help="Beginning of the tasks' names; by default the file's name.")] = None,
-    kind: Annotated[Literal["binary", "non_binary"] | None, typer.Option(help="Only this kind.")] = None,
-    version: Annotated[Literal["all", "subj"] | None, typer.Option(help="Only this version.")] = None,
-    neutral: Annotated[
-        Literal["english", "paper"] | None, typer.Option(help="Derive neutral forms that are left out, in this style.")
-    ] = None,
-    replace: Annotated[bool, typer.Option(help="Replace tasks of that name that differ.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Build tasks from a labelled corpus: every form, the ground truth and the split, as GECO was made."""
-    from geco_ray.geco.corpus.builder import build_all, write_task
-    from geco_ray.geco.corpus.labelling import load_labelling
-    from geco_ray.geco.corpus.neutral import NeutralRules
-
-    prefix = _prefix(labelling.stem if name is None else name, named=name is not None)
-    rules = None if neutral is None else NeutralRules(style=neutral)
-    tasks = build_all(load_labelling(labelling), prefix=prefix, rules=rules, kind=kind, version=version)
-    for task in tasks.values():
-        _check_target(task, to / task.name, replace)
-    for task in tasks.values():
-        write_task(task, to / task.name)
-    built = [
-        {"task": task.name, "train": len(task.train), "test": len(task.test), "path": str(to / task.name)}
-        for task in tasks.values()
-    ]
-    if as_json:
-        _print_json(built)
-        return
-    for item in built:
-        _say(f"{item['task']}: {item['train']} train and {item['test']} test rows in {item['path']}")
-    _say(f'Use them: geco-ray run geco "geco.datasets=[{built[0]["task"]}]" --data-dir {to}')
-
-
-def _prefix(name: str, *, named: bool) -> str:
-    where = "--name" if named else "the labelling's file name"
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name):
-        remedy = None if named else "Give --name."
-        raise UserError("cannot begin the name of a task", where=where, found=name, remedy=remedy)
-    if name == "demo":
-        raise UserError("the demo's tasks have these names", where=where, found=name, remedy="Give another --name.")
-    return f"{name}_"
-
-
-def _check_target(task: Any, folder: Path, replace: bool) -> None:
-    from geco_ray.geco.corpus.builder import dump_rows
-
-    for split, rows in (("train", task.train), ("test", task.test)):
-        path = folder / f"{split}.jsonl"
-        if not replace and path.exists() and path.read_bytes() != dump_rows(rows).encode():
-            remedy = "Give --replace, or another --name."
-            raise UserError("another data set of that name is there", where=str(path), remedy=remedy)
-
-
-@app.command()
-def convert(
-    source: Annotated[Path, typer.Argument(help="The JSON file of GECO's labelling tool.")],
-    target: Annotated[Path, typer.Argument(help="The labelling to write: .yaml, .yml or .jsonl.")],
-    as_json: Json = False,
-) -> None:
-    """Turn GECO's labelling JSON into a labelling that `data build` reads."""
-    from geco_ray.geco.corpus.convert import convert_geco
-    from geco_ray.geco.corpus.writing import write_labelling
-
-    labelling = convert_geco(source)
-    write_labelling(labelling, target)
-    if as_json:
-        _print_json({"sentences": len(labelling.sentences), "path": str(target)})
-    else:
-        _say(f"{len(labelling.sentences)} sentences in {target}")
-
-
-@app.command()
 def card(
     name: Annotated[str, typer.Argument(help="A data set of either benchmark.")],
     data_dir: DataDir = None,
@@ -333,6 +250,6 @@ def card(
 
     found = any_card(name, data_dir)
     if as_json:
-        _print_json(found)
+        print_json(found)
     else:
         _console().print(card_table(found))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from geco_ray.cells import Cell
@@ -139,12 +140,24 @@ def run_trials(packs: Sequence[tuple[Cell, ...]], context: WorkerContext, gpus: 
     Raises:
         StorageError: a worker could not write the ledger; the trials still waiting are not started.
     """
-    from ray import tune
-
     folder = temporary_folder()
     _Inbox.report, _Inbox.storage_error, _Inbox.reported = report, None, set()
+    try:
+        results = _tuner(packs, context, gpus, folder).fit()
+    finally:
+        _Inbox.report = None
+        remove_folder(folder)
+    if _Inbox.storage_error:
+        raise StorageError(_Inbox.storage_error)
+    _note_lost_packs(packs, context, report)
+    return len(results)
+
+
+def _tuner(packs: Sequence[tuple[Cell, ...]], context: WorkerContext, gpus: float, folder: Path) -> Any:
+    from ray import tune
+
     trainable = tune.with_parameters(_trainable(), packs=list(packs), context=context)
-    tuner = tune.Tuner(
+    return tune.Tuner(
         tune.with_resources(trainable, {"cpu": 1, "gpu": gpus}),
         param_space=_param_space(packs),
         tune_config=tune.TuneConfig(
@@ -161,15 +174,6 @@ def run_trials(packs: Sequence[tuple[Cell, ...]], context: WorkerContext, gpus: 
             failure_config=tune.FailureConfig(max_failures=_RETRIES_OF_A_DEAD_WORKER),
         ),
     )
-    try:
-        results = tuner.fit()
-    finally:
-        _Inbox.report = None
-        remove_folder(folder)
-    if _Inbox.storage_error:
-        raise StorageError(_Inbox.storage_error)
-    _note_lost_packs(packs, context, report)
-    return len(results)
 
 
 def _note_lost_packs(packs: Sequence[tuple[Cell, ...]], context: WorkerContext, report: Report) -> None:

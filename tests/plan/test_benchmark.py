@@ -29,7 +29,12 @@ from geco_ray.plan.expand import expand
 from geco_ray.plan.remaining import make_plan
 
 FRAME = ("plan", "ledger", "runtime", "cli")
-OF_THE_LIBRARIES = {"audit.py", "data.py", "data_tables.py"}  # `geco-ray data` works on the data of the two libraries
+OF_THE_LIBRARIES = {
+    "audit.py",
+    "data_build.py",
+    "data.py",
+    "data_tables.py",
+}  # `geco-ray data` works on the data of the two libraries
 
 
 class NoAxes(Axes):

@@ -111,11 +111,7 @@ def build_task(
     Raises:
         UserError: a kind that the classes do not allow, a missing neutral form, too few sentences, an id used twice.
     """
-    if kind not in ("binary", "non_binary"):
-        raise unknown_name("kind of task", kind, ("binary", "non_binary"))
-    if kind == "non_binary" and len(labelling.classes) < 3:
-        raise UserError("a non-binary task needs three classes", found=list(labelling.classes))
-    classes = labelling.classes[:2] if kind == "binary" else labelling.classes
+    classes = _classes_of(kind, labelling)
     sentences = {sentence.id: sentence for sentence in labelling.sentences}
     if len(sentences) != len(labelling.sentences):
         raise UserError(
@@ -133,11 +129,20 @@ def build_task(
         parts.append(rows)
     train, test = map(tuple, parts)
     title = name or f"{kind}_{version}"
-    hashes = {
-        split: hashlib.sha256(dump_rows(rows).encode()).hexdigest()
-        for split, rows in (("train", train), ("test", test))
-    }
+    hashes = {split: _sha256(dump_rows(rows)) for split, rows in (("train", train), ("test", test))}
     return Task(title, tuple(classes), train, test, combine_fingerprint(title, hashes))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _classes_of(kind: str, labelling: Labelling) -> tuple[str, ...]:
+    if kind not in ("binary", "non_binary"):
+        raise unknown_name("kind of task", kind, ("binary", "non_binary"))
+    if kind == "non_binary" and len(labelling.classes) < 3:
+        raise UserError("a non-binary task needs three classes", found=list(labelling.classes))
+    return labelling.classes[:2] if kind == "binary" else labelling.classes
 
 
 def build_all(
