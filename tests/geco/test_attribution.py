@@ -22,6 +22,7 @@ from geco_ray.geco.encoders import load_tokenizer, resolve_encoder
 from geco_ray.geco.explain import EXPLANATION_SCHEMA, Explainer, explain, score
 from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
 from geco_ray.geco.protocol import PROTOCOLS, resolve_protocol
+from geco_ray.geco.rows import Row
 from geco_ray.geco.tokens import TaskTokens, tokenize_task
 from geco_ray.geco.trained import TrainedClassifier
 
@@ -129,6 +130,26 @@ def test_attributions_are_shares_per_word(
         assert 0 < sum(attribution) <= 1 + 1e-6
         assert all(value == 0 for word, value in zip(words, attribution, strict=True) if not word.strip())
     assert score(table, protocol=protocol)["mass_accuracy"].null_count == 0
+
+
+@pytest.mark.parametrize("method", ATTRIBUTIONS.names())
+def test_odd_sentences_have_an_attribution(
+    trained: Trained, tiny_tokens: TaskTokens, paradigm: str, protocol: str, method: str
+) -> None:
+    """One word, punctuation only, blank words only, none at all, and as long as an encoder takes."""
+    sentences = (("dog",), (".", ".", "."), ("", " "), (), ("old",) * 510)
+    task = tiny_tokens.task
+    rows = tuple(
+        Row(words, (1,) * len(words), "female", 0, number, number + 1) for number, words in enumerate(sentences)
+    )
+    tokens = tokenize_task(dataclasses.replace(task, test=rows), tiny_tokens.tokenizer)
+    options = {**METHOD_OPTIONS[method], **({"n_samples": 12} if "n_samples" in METHOD_OPTIONS[method] else {})}
+    table = explain(trained[paradigm, protocol], tokens, range(5), method, options, protocol=protocol, device=CPU)
+    assert table["reason"].null_count == 5
+    found = [sum(values) for values in table["attribution"].to_pylist()]
+    assert found[2] == found[3] == 0
+    assert min(found) >= 0
+    assert max(found) <= 1 + 1e-5
 
 
 @pytest.mark.parametrize("protocol", list(PROTOCOLS))
