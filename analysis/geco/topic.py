@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analysis.geco import significance, tables, views
-from analysis.geco.encoder_notes import with_encoder_notes
 from analysis.geco.frames import STAGES, GecoFrames, load
+from analysis.geco.record_notes import with_encoder_notes, with_method_notes
 from analysis.geco.styles import NAMES
 from analysis.topic import Numbers, Section, Table, Topic
 from analysis.views import View
@@ -19,6 +19,7 @@ MASS, MASS_BY_SEED, ACCURACY = "mass_accuracy.csv", "mass_accuracy_by_seed.csv",
 
 def _views(numbers: Numbers[GecoFrames]) -> list[View]:
     found = views.mass_views(numbers.table(MASS), numbers.table(ACCURACY), numbers.titles)
+    found = with_method_notes(found, numbers.ledger, numbers.ids, numbers.titles)
     return with_encoder_notes(found, numbers.ledger, numbers.ids)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.geco.encoder_notes import with_encoder_notes
+from analysis.geco.record_notes import with_encoder_notes
 from analysis.views import View
 from geco_ray.errors import UserError
 from geco_ray.files.text import compare_key
