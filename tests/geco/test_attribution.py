@@ -26,6 +26,9 @@ from geco_ray.geco.trained import TrainedClassifier
 CPU = torch.device("cpu")
 PARADIGM_OPTIONS: dict[str, dict[str, object]] = {
     "bert_c": {"epochs": 6, "batch_size": 16},
+    "bert_ce": {"epochs": 2, "batch_size": 16},
+    "bert_cef": {"epochs": 2, "batch_size": 16},
+    "bert_cefaf": {"epochs": 2, "batch_size": 16, "learning_rate": 1e-3},
     "ola_cea": {"epochs": 6, "batch_size": 16},
 }
 """What makes the training of each paradigm a matter of seconds."""
