@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -80,6 +81,15 @@ def test_every_paradigm_is_in_the_tables() -> None:
 def test_defaults_are_the_papers(paradigm: str) -> None:
     expected = {"epochs": 20, "batch_size": 32, "learning_rate": RATES[paradigm], "epsilon": 1e-8, "dropout": 0.1}
     assert PARADIGMS.get(paradigm).parse_options({}).model_dump() == expected
+
+
+def test_the_page_on_grids_lists_what_each_paradigm_trains() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "grids.md").read_text(encoding="utf-8")
+    for entry in PARADIGMS.entries():
+        kind, options = entry.target, entry.parse_options({}).model_dump()
+        trained, redrawn = (", ".join(getattr(kind, name, ["all"])) for name in ("trained", "redrawn"))
+        numbers = f"{options['learning_rate']}, {options['epochs']}, {options['batch_size']}"
+        assert f"| {entry.title} | {trained} | {redrawn} | {numbers} |" in page
 
 
 @pytest.mark.parametrize("key", list(TRAINED))
