@@ -255,13 +255,15 @@ def load_trained_state(classifier: Classifier, state: Mapping[str, Tensor]) -> N
     classifier.load_state_dict(dict(state), strict=False)
 
 
+@torch.no_grad()
 def _redraw(part: nn.Module, spread: float, generator: torch.Generator) -> None:
+    """Draws on the CPU, wherever the part is: the generator is there, and a seed means the same on every device."""
     for module in part.modules():
         if isinstance(module, nn.Embedding):
-            nn.init.xavier_uniform_(module.weight, generator=generator)
+            module.weight.copy_(nn.init.xavier_uniform_(torch.empty(module.weight.shape), generator=generator))
         elif isinstance(module, nn.Linear):
-            nn.init.normal_(module.weight, 0.0, spread, generator=generator)
-            nn.init.zeros_(module.bias)
+            module.weight.copy_(nn.init.normal_(torch.empty(module.weight.shape), 0.0, spread, generator=generator))
+            module.bias.zero_()
 
 
 def _dropped(values: Tensor, drop: Drop | None) -> Tensor:
