@@ -11,7 +11,7 @@ import importlib
 import importlib.metadata
 import json
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -81,8 +81,9 @@ class Entry(Generic[T]):
 class Registry(Generic[T]):
     """Names of one kind (``attribution method``, ``change family``, ...) found in one package folder."""
 
-    def __init__(self, kind: str, package: str) -> None:
-        self.kind, self.package = kind, package
+    def __init__(self, kind: str, package: str, *, only_in_paper: Collection[str] = ()) -> None:
+        """``only_in_paper`` are titles that the paper has and this version lacks; no other is suggested for them."""
+        self.kind, self.package, self.only_in_paper = kind, package, tuple(only_in_paper)
         self._entries: dict[str, Entry[T]] = {}
         self._loaded = False
 
@@ -132,6 +133,12 @@ class Registry(Generic[T]):
         for entry in self._entries.values():
             if form in (simplify(entry.name), simplify(entry.title)):
                 return entry
+        for title in self.only_in_paper:
+            if form == simplify(title):
+                known = f"Known: {', '.join(self.names())}."
+                raise UserError(
+                    f"{self.kind} {title!r} is in the paper, not in this version", where=where, remedy=known
+                )
         raise unknown_name(self.kind, name, self.names(), where=where)
 
     def _load(self) -> None:

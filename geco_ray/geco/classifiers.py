@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from geco_ray.geco.model_parts import MODEL_PARTS, ModelPart
 from geco_ray.geco.tokens import IntArray
 
 if TYPE_CHECKING:
@@ -151,6 +152,10 @@ class OlaClassifier(Classifier):
         return dict(self.state_dict())
 
 
+Drop = Callable[[Tensor], Tensor]
+"""Dropout of hidden states."""
+
+
 class BertClassifier(Classifier):
     """BERT's pooled output, dropout, and a linear head; the architecture of ``BertForSequenceClassification``.
 
@@ -158,21 +163,45 @@ class BertClassifier(Classifier):
     computed, since nothing else reaches the pooler; this equals the full computation up to rounding.
 
     Args:
-        encoder: a BERT model with pooler; shared, never copied.
+        encoder: a BERT model with pooler; never copied. Parts of it that are trained or redrawn change in place.
         labels: number of classes.
-        seed: of the head's initial weights; torch's global generator is left alone.
+        seed: of the redrawn weights; torch's global generator is left alone.
+        trained: the parts that training changes; all others are frozen.
+        redrawn: the parts that start from random weights. Embedding tables are drawn Xavier-uniform (GECOBench,
+            classifiers), linear layers like the head; layer norms stay.
     """
 
-    def __init__(self, encoder: BertModel, labels: int, *, seed: int) -> None:
+    def __init__(
+        self,
+        encoder: BertModel,
+        labels: int,
+        *,
+        seed: int,
+        trained: Sequence[ModelPart] = ("head",),
+        redrawn: Sequence[ModelPart] = ("head",),
+    ) -> None:
         super().__init__()
         self.encoder = encoder
+        self.trained, self.redrawn = tuple(trained), tuple(redrawn)
         config = encoder.config
         with torch.random.fork_rng(devices=[]):
             self.head = nn.Linear(config.hidden_size, labels)
         generator = torch.Generator(device="cpu").manual_seed(seed)
-        with torch.no_grad():
-            self.head.weight.normal_(0.0, config.initializer_range, generator=generator)
-            self.head.bias.zero_()
+        for name in ("head", *(name for name in MODEL_PARTS if name in self.redrawn and name != "head")):
+            _redraw(self.part(name), config.initializer_range, generator)
+        self.requires_grad_(False)
+        for parameter in self.trained_parameters():
+            parameter.requires_grad_(True)
+
+    def part(self, name: str) -> nn.Module:
+        """The module of that name, of :data:`MODEL_PARTS`."""
+        part: nn.Module = self.head if name == "head" else getattr(self.encoder, name)
+        return part
+
+    def trained_parameters(self) -> list[nn.Parameter]:
+        """The parameters of the trained parts, in the model's order."""
+        names = [name for name in MODEL_PARTS if name in self.trained]
+        return [parameter for name in names for parameter in self.part(name).parameters()]
 
     @property
     def bytes_per_token(self) -> int:
@@ -195,18 +224,31 @@ class BertClassifier(Classifier):
         """The pooler's output, (n, d)."""
         return self.pooled_from_embedded(self.embed(self.word_vectors(ids)), mask)
 
-    def pooled_from_embedded(self, embedded: Tensor, mask: Tensor | None) -> Tensor:
-        """The pooler's output from the embedding module's output, (n, d)."""
+    def training_logits(self, ids: Tensor, mask: Tensor | None, drop: Drop | None) -> Tensor:
+        """Logits from ids with ``drop`` inside and in front of the trained parts; None is none at all."""
+        drops: dict[str, Drop | None] = dict.fromkeys(self.trained, drop)
+        embedded = _dropped(self.embed(self.word_vectors(ids)), drops.get("embeddings"))
+        pooled = self.pooled_from_embedded(embedded, mask, drops.get("encoder"))
+        logits: Tensor = self.head(_dropped(pooled, drops.get("head")))
+        return logits
+
+    def pooled_from_embedded(self, embedded: Tensor, mask: Tensor | None, drop: Drop | None = None) -> Tensor:
+        """The pooler's output from the embedding module's output, (n, d); ``drop`` acts inside the layers."""
         keep = None if mask is None else mask[:, None, None, :]
         hidden = embedded
         layers = self.encoder.encoder.layer
         for number, layer in enumerate(layers, start=1):
-            hidden = _bert_layer(layer, hidden, hidden[:, :1] if number == len(layers) else hidden, keep)
+            hidden = _bert_layer(layer, hidden, hidden[:, :1] if number == len(layers) else hidden, keep, drop)
         pooled: Tensor = self.encoder.pooler(hidden)
         return pooled
 
     def trained_state(self) -> dict[str, Tensor]:
-        return {f"head.{name}": tensor for name, tensor in self.head.state_dict().items()}
+        changed = [name for name in MODEL_PARTS if name in (*self.trained, *self.redrawn)]
+        return {
+            f"{name if name == 'head' else f'encoder.{name}'}.{key}": tensor
+            for name in changed
+            for key, tensor in self.part(name).state_dict().items()
+        }
 
 
 def load_trained_state(classifier: Classifier, state: Mapping[str, Tensor]) -> None:
@@ -221,16 +263,37 @@ def load_trained_state(classifier: Classifier, state: Mapping[str, Tensor]) -> N
     classifier.load_state_dict(dict(state), strict=False)
 
 
-def _bert_layer(layer: BertLayer, hidden: Tensor, queries: Tensor, keep: Tensor | None) -> Tensor:
-    """One BERT layer at the positions ``queries``; dropout acts where the layer is in train mode."""
+@torch.no_grad()
+def _redraw(part: nn.Module, spread: float, generator: torch.Generator) -> None:
+    """Draws on the CPU, wherever the part is: the generator is there, and a seed means the same on every device."""
+    for module in part.modules():
+        if isinstance(module, nn.Embedding):
+            module.weight.copy_(nn.init.xavier_uniform_(torch.empty(module.weight.shape), generator=generator))
+        elif isinstance(module, nn.Linear):
+            module.weight.copy_(nn.init.normal_(torch.empty(module.weight.shape), 0.0, spread, generator=generator))
+            module.bias.zero_()
+
+
+def _dropped(values: Tensor, drop: Drop | None) -> Tensor:
+    return values if drop is None else drop(values)
+
+
+def _bert_layer(layer: BertLayer, hidden: Tensor, queries: Tensor, keep: Tensor | None, drop: Drop | None) -> Tensor:
+    """One BERT layer at the positions ``queries``, with ``drop`` on attention weights and on both outputs."""
     attention = layer.attention
     own = attention.self
     heads, size = own.num_attention_heads, own.attention_head_size
     query = own.query(queries).unflatten(2, (heads, size)).transpose(1, 2)
     key = own.key(hidden).unflatten(2, (heads, size)).transpose(1, 2)
     value = own.value(hidden).unflatten(2, (heads, size)).transpose(1, 2)
-    rate = own.dropout.p if own.training else 0.0
-    mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=keep, dropout_p=rate)
-    attended = attention.output(mixed.transpose(1, 2).flatten(2), queries)
-    result: Tensor = layer.output(layer.intermediate(attended), attended)
+    if drop is None:
+        mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=keep)
+    else:  # the library's own dropout would draw from the global generator
+        scores = query @ key.transpose(2, 3) / size**0.5
+        scores = scores if keep is None else scores.masked_fill(~keep, float("-inf"))
+        mixed = drop(scores.softmax(3)) @ value
+    mixed = attention.output.dense(mixed.transpose(1, 2).flatten(2))
+    attended = attention.output.LayerNorm(_dropped(mixed, drop) + queries)
+    changed = layer.output.dense(layer.intermediate(attended))
+    result: Tensor = layer.output.LayerNorm(_dropped(changed, drop) + attended)
     return result

@@ -90,7 +90,8 @@ def fit(
         the best epoch, from 1, and one record per epoch.
 
     Raises:
-        GecoRayError: no epoch had a finite validation loss.
+        GecoRayError: the loss of a step is not finite (with epoch, step and learning rate), or no epoch had a finite
+            validation loss.
     """
     rate, decay = recipe.learning_rate, recipe.weight_decay
     optimizer = torch.optim.Adam(parameters, lr=rate, eps=recipe.epsilon, weight_decay=decay, fused=True)
@@ -99,7 +100,7 @@ def fit(
     history: list[EpochRecord] = []
     best_loss, best_epoch, best = math.inf, 0, [parameter.detach().clone() for parameter in parameters]
     for epoch in range(1, recipe.epochs + 1):
-        mean_loss = _train_epoch(parameters, forward, train, recipe, optimizer, factors, generator)
+        mean_loss = _train_epoch(epoch, parameters, forward, train, recipe, optimizer, factors, generator)
         loss, accuracy = _validate(forward, validation, recipe, generator)
         history.append(EpochRecord(epoch, mean_loss, loss, accuracy))
         if loss < best_loss:
@@ -113,6 +114,7 @@ def fit(
 
 
 def _train_epoch(
+    epoch: int,
     parameters: Sequence[torch.nn.Parameter],
     forward: Forward,
     train: Part,
@@ -122,10 +124,17 @@ def _train_epoch(
     generator: torch.Generator,
 ) -> float:
     """One pass over the rows in a fresh order; the mean loss over rows. ``factors`` are of the learning rate."""
-    losses = [
-        _step(parameters, forward, train.take(index), recipe, optimizer, next(factors)) * len(index)
-        for index in _batches(len(train), recipe.batch_size, generator, train.targets.device)
-    ]
+    losses = []
+    batches = _batches(len(train), recipe.batch_size, generator, train.targets.device)
+    for step, index in enumerate(batches, start=1):
+        loss = _step(parameters, forward, train.take(index), recipe, optimizer, next(factors))
+        if not math.isfinite(loss):
+            raise GecoRayError(
+                f"training diverged: the loss is {float(loss)} at step {step} of {len(batches)} of epoch {epoch} "
+                f"(learning rate {optimizer.param_groups[0]['lr']:g}, at its peak {recipe.learning_rate:g}). "
+                "Try a lower learning rate."
+            )
+        losses.append(loss * len(index))
     return float(torch.stack(losses).sum()) / len(train)
 
 

@@ -22,6 +22,8 @@ class Protocol:
             be on both sides).
         best_epoch: choose the epoch by the mean validation loss over rows, or by the sum of the batches' means.
         dropout: dropout in front of and inside trained parts, or none at all (the encoder was never in train mode).
+        cef_head: BERT-CEf trains its head, or leaves it as drawn (the published list of trained layers names a part
+            that the model does not have).
         clipping: clip the gradient before the step, or after it.
         ola_gradient: a fresh gradient per step, or one that is never zeroed and only clipped after each step.
         ola_weight_decay: Adam's L2 factor for OLA-CEA; 0.1 is stable only with the accumulating gradient.
@@ -49,6 +51,7 @@ class Protocol:
     validation_split: Literal["sentence", "row"]
     best_epoch: Literal["mean_over_rows", "sum_of_batches"]
     dropout: Literal["trained_parts", "off"]
+    cef_head: Literal["trained", "as_drawn"]
     clipping: Literal["before_step", "after_step"]
     ola_gradient: Literal["fresh", "accumulated"]
     ola_weight_decay: float
@@ -74,6 +77,7 @@ CORRECTED = Protocol(
     validation_split="sentence",
     best_epoch="mean_over_rows",
     dropout="trained_parts",
+    cef_head="trained",
     clipping="before_step",
     ola_gradient="fresh",
     ola_weight_decay=1e-3,
@@ -99,6 +103,7 @@ PAPER = Protocol(
     validation_split="row",
     best_epoch="sum_of_batches",
     dropout="off",
+    cef_head="as_drawn",
     clipping="after_step",
     ola_gradient="accumulated",
     ola_weight_decay=0.1,

@@ -24,7 +24,13 @@ from geco_ray.geco.training import GENERAL_SEED, load_trained, validation_split
 from geco_ray.seeds import torch_stream
 
 CPU = torch.device("cpu")
-SHORT = {"ola_cea": {"epochs": 12, "batch_size": 16}, "bert_c": {"epochs": 12, "batch_size": 8}}
+SHORT = {
+    "ola_cea": {"epochs": 12, "batch_size": 16},
+    "bert_c": {"epochs": 12, "batch_size": 8},
+    "bert_ce": {"epochs": 6, "batch_size": 8, "learning_rate": 1e-3},
+    "bert_cef": {"epochs": 6, "batch_size": 8},
+    "bert_cefaf": {"epochs": 6, "batch_size": 8, "learning_rate": 1e-3},
+}
 
 
 def _train(tokens: TaskTokens, source: EncoderSource, paradigm: str, protocol: str, seed: int = 0) -> TrainedClassifier:

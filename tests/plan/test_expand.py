@@ -170,6 +170,7 @@ def test_where_a_folder_lies_is_no_part_of_an_id() -> None:
         ("geco.datasets=[compas]", "geco.datasets: unknown data set 'compas'"),
         ("geco.encoders=none", "geco.encoders: unknown encoder 'none'"),
         ("geco.paradigms=[bert_d]", "geco.paradigms: unknown 'bert_d' Did you mean 'bert_c'"),
+        ("geco.paradigms=[bert_zs]", "geco.paradigms: 'BERT-ZS' is in the paper, not in this version Known: bert_c"),
         ("geco.methods=[salience]", "geco.methods: unknown 'salience' Did you mean 'saliency'"),
         ("geco.methods=[{name: saliency, n_steps: 3}]", "geco.methods: unknown option 'n_steps' of 'saliency'"),
         ("geco.methods=[{name: integrated_gradients, n_step: 3}]", "geco.methods: 'n_step' Did you mean 'n_steps'"),

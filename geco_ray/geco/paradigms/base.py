@@ -57,4 +57,4 @@ class Paradigm(ABC):
         return source.fingerprint if cls.depends_on == "encoder" else source.tokenizer_fingerprint
 
 
-PARADIGMS: Registry[type[Paradigm]] = Registry("paradigm", "geco_ray.geco.paradigms")
+PARADIGMS: Registry[type[Paradigm]] = Registry("paradigm", "geco_ray.geco.paradigms", only_in_paper=["BERT-ZS"])

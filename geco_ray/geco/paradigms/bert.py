@@ -1,0 +1,207 @@
+"""What the BERT paradigms share: each declares the parts of the model that it trains and that it draws anew."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field
+
+from geco_ray.geco.model_parts import ModelPart, check_parts
+from geco_ray.geco.paradigms.base import PARADIGMS, Paradigm, TrainingSetup
+from geco_ray.geco.protocol import Protocol, resolve_protocol
+from geco_ray.registry import Options
+
+if TYPE_CHECKING:
+    import torch
+
+    from geco_ray.geco.classifiers import BertClassifier, Classifier
+    from geco_ray.geco.encoders import EncoderSource
+    from geco_ray.geco.fitting import Part, Recipe
+    from geco_ray.geco.tokens import TokenRow
+    from geco_ray.geco.trained import TrainedClassifier
+    from geco_ray.geco.training import Trainee
+
+
+class BertOptions(Options):
+    """Options of every BERT paradigm. ``dropout`` is the rate wherever it acts; it is off in the paper's protocol."""
+
+    epochs: int = Field(20, ge=1)
+    batch_size: int = Field(32, ge=1)
+    learning_rate: float = Field(1e-2, gt=0)
+    epsilon: float = Field(1e-8, gt=0)
+    dropout: float = Field(0.1, ge=0, lt=1)
+
+
+class BertParadigm(Paradigm):
+    """A paradigm on a pretrained BERT. What is stored follows from the names: the trained and the redrawn parts."""
+
+    depends_on: ClassVar[Literal["encoder", "tokenizer"]] = "encoder"
+
+    trained: ClassVar[tuple[ModelPart, ...]]
+    """Parts whose parameters are trained."""
+
+    redrawn: ClassVar[tuple[ModelPart, ...]]
+    """Parts that start from random weights instead of the encoder's."""
+
+    def __init_subclass__(cls) -> None:
+        """Check the names where they are declared, long before anything runs.
+
+        Raises:
+            UserError: see :func:`check_parts`.
+        """
+        super().__init_subclass__()
+        check_parts(f"paradigm {cls.__name__}", cls.trained, cls.redrawn)
+        cls.shares_work = cls.only_head()
+
+    @classmethod
+    def only_head(cls) -> bool:
+        """Whether nothing below the head changes, so that its input is the same in all epochs and for all seeds."""
+        return {*cls.trained, *cls.redrawn} == {"head"}
+
+    @classmethod
+    def trained_under(cls, protocol: Protocol) -> tuple[ModelPart, ...]:
+        """The parts that are trained under a protocol; override it where they differ."""
+        return cls.trained
+
+    def train(self, setup: TrainingSetup, options: Options, seeds: Sequence[int | None]) -> Iterator[TrainedClassifier]:
+        from geco_ray.geco.classifiers import BertClassifier
+        from geco_ray.geco.encoders import load_encoder
+        from geco_ray.geco.training import GENERAL_SEED, train_one
+
+        assert isinstance(options, BertOptions)
+        name = next(entry.name for entry in PARADIGMS.entries() if entry.target is type(self))
+        encoder = load_encoder(setup.source).to(setup.device)
+        parts: dict[str, Part] | None = None
+        for seed in seeds:
+            number = 0 if seed is None else seed
+            classifier = BertClassifier(
+                encoder if self.only_head() else copy.deepcopy(encoder),
+                len(setup.tokens.task.labels),
+                seed=GENERAL_SEED + number,
+                trained=self.trained_under(setup.protocol),
+                redrawn=self.redrawn,
+            ).to(setup.device)
+            parts = parts or (_feature_parts(classifier, setup) if self.only_head() else _token_parts(setup))
+            trainee = _trainee(setup, name, options, number, classifier, parts)
+            yield train_one(setup, name, options, number, trainee)
+
+    def rebuild(
+        self, state: Mapping[str, torch.Tensor], options: Options, protocol: str, source: EncoderSource
+    ) -> Classifier:
+        from geco_ray.geco.classifiers import BertClassifier, load_trained_state
+        from geco_ray.geco.encoders import load_encoder
+
+        classifier = BertClassifier(
+            load_encoder(source),
+            len(state["head.bias"]),
+            seed=0,
+            trained=self.trained_under(resolve_protocol(protocol)),
+            redrawn=self.redrawn,
+        )
+        load_trained_state(classifier, state)
+        return classifier.requires_grad_(False)
+
+
+def pooled_features(
+    classifier: BertClassifier, rows: Sequence[TokenRow], device: torch.device, *, token_budget: int = 8192
+) -> torch.Tensor:
+    """The pooler's output of each row, (n, d), in batches of equal length."""
+    import torch
+
+    from geco_ray.geco.tokens import equal_length_batches
+
+    result = torch.empty(len(rows), classifier.head.in_features, device=device)
+    with torch.no_grad():
+        for batch in equal_length_batches([len(row) for row in rows], token_budget):
+            ids = torch.stack([torch.from_numpy(rows[index].ids) for index in batch]).to(device)
+            result[torch.tensor(batch, device=device)] = classifier.pooled(ids, None)
+    return result
+
+
+def _feature_parts(classifier: BertClassifier, setup: TrainingSetup) -> dict[str, Part]:
+    """The head's inputs, computed once."""
+    tokens = setup.tokens
+    train = pooled_features(classifier, tokens.train, setup.device)
+    test = pooled_features(classifier, tokens.test, setup.device)
+    return _parts(setup, (train,), (test,))
+
+
+def _token_parts(setup: TrainingSetup) -> dict[str, Part]:
+    """Ids and mask, padded to the longest sentence of the split; a batch is cut to its own in each step."""
+    import torch
+
+    from geco_ray.geco.tokens import pad_rows
+
+    tokens = setup.tokens
+    train, test = (
+        tuple(torch.from_numpy(array).to(setup.device) for array in pad_rows(rows, tokens.tokenizer.pad_id))
+        for rows in (tokens.train, tokens.test)
+    )
+    return _parts(setup, train, test)
+
+
+def _parts(setup: TrainingSetup, train: tuple[torch.Tensor, ...], test: tuple[torch.Tensor, ...]) -> dict[str, Part]:
+    """The three parts from the inputs of both splits."""
+    import torch
+
+    from geco_ray.geco.fitting import Part
+    from geco_ray.geco.training import validation_split
+
+    task = setup.tokens.task
+    whole, tested = (
+        Part(inputs, torch.tensor([row.target for row in rows], device=setup.device))
+        for inputs, rows in ((train, task.train), (test, task.test))
+    )
+    inside, held_out = (
+        torch.from_numpy(part).to(setup.device) for part in validation_split(task.train, setup.protocol)
+    )
+    return {"train": Part(*whole.take(inside)), "validation": Part(*whole.take(held_out)), "test": tested}
+
+
+def _trainee(
+    setup: TrainingSetup,
+    name: str,
+    options: BertOptions,
+    seed: int,
+    classifier: BertClassifier,
+    parts: Mapping[str, Part],
+) -> Trainee:
+    from geco_ray.geco.dropout import Dropout
+    from geco_ray.geco.training import Trainee
+    from geco_ray.seeds import derive_seed
+
+    rate = options.dropout if setup.protocol.dropout == "trained_parts" else 0.0
+    cached = len(parts["train"].inputs) == 1
+    # Masks of features are small and drawn on the CPU; those of hidden states are drawn where they are used.
+    device = "cpu" if cached else str(setup.device)
+    drop = Dropout(rate, derive_seed("geco", "dropout", name, seed), device)
+
+    def from_features(inputs: tuple[torch.Tensor, ...], training: bool) -> torch.Tensor:
+        (features,) = inputs
+        logits: torch.Tensor = classifier.head(drop(features) if training else features)
+        return logits
+
+    def from_tokens(inputs: tuple[torch.Tensor, ...], training: bool) -> torch.Tensor:
+        ids, mask = inputs
+        longest = int(mask.sum(1).max())
+        return classifier.training_logits(ids[:, :longest], mask[:, :longest], drop if training else None)
+
+    forward = from_features if cached else from_tokens
+    return Trainee(classifier, classifier.trained_parameters(), parts, forward, _recipe(options, setup.protocol))
+
+
+def _recipe(options: BertOptions, protocol: Protocol) -> Recipe:
+    from geco_ray.geco.fitting import Recipe
+
+    return Recipe(
+        epochs=options.epochs,
+        batch_size=options.batch_size,
+        learning_rate=options.learning_rate,
+        weight_decay=0.0,
+        epsilon=options.epsilon,
+        accumulate=False,
+        clip_before_step=protocol.clipping == "before_step",
+        mean_over_rows=protocol.best_epoch == "mean_over_rows",
+    )

@@ -1,0 +1,22 @@
+"""BERT-CEfAf: everything is fine-tuned, embeddings, attention layers and pooler, with a new head."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from geco_ray.geco.paradigms.base import PARADIGMS
+from geco_ray.geco.paradigms.bert import BertOptions, BertParadigm
+
+
+class BertCEfAfOptions(BertOptions):
+    """Defaults of the paper."""
+
+    learning_rate: float = Field(5e-6, gt=0)
+
+
+@PARADIGMS.register("bert_cefaf", title="BERT-CEfAf", options=BertCEfAfOptions)
+class BertCEfAf(BertParadigm):
+    """See the module."""
+
+    trained = ("embeddings", "encoder", "pooler", "head")
+    redrawn = ("head",)
