@@ -131,6 +131,9 @@ def tiny_tokens(tiny_task: Task, tiny_source: EncoderSource) -> TaskTokens:
 
 PARADIGM_OPTIONS: dict[str, dict[str, object]] = {
     "bert_c": {"epochs": 6, "batch_size": 16},
+    "bert_ce": {"epochs": 2, "batch_size": 16},
+    "bert_cef": {"epochs": 2, "batch_size": 16},
+    "bert_cefaf": {"epochs": 2, "batch_size": 16, "learning_rate": 1e-3},
     "ola_cea": {"epochs": 6, "batch_size": 16},
 }
 

@@ -118,7 +118,7 @@ def test_notes_say_what_a_rule_does_not_reach(trained: Trained, tiny_tokens: Tas
 def test_changed_sentences_may_have_any_length_and_any_piece(
     trained: Trained, tiny_tokens: TaskTokens, paradigm: str, protocol: str
 ) -> None:
-    from geco_ray.geco.perturbation import logits
+    from geco_ray.geco.passes.perturbation import logits
 
     model = trained[paradigm, protocol]
     explainer = Explainer(model, tiny_tokens, protocol=protocol, device=CPU)

@@ -37,7 +37,7 @@ def deep_lift(inputs: AttributionInputs, options: Options) -> Scores:
     """
     import torch
 
-    from geco_ray.geco.gradients import ROUNDING_NOTE, is_rounding
+    from geco_ray.geco.passes.gradients import ROUNDING_NOTE, is_rounding
 
     assert isinstance(options, DeepLiftOptions)
     published = inputs.protocol.deep_lift == "multipliers_from_ids"
@@ -63,7 +63,7 @@ def deep_lift(inputs: AttributionInputs, options: Options) -> Scores:
 
 def _points(inputs: AttributionInputs, batch: Batch, *, ids_as_vectors: bool) -> tuple[Tensor, Tensor]:
     """Where to attribute and the baseline there, both (n, L, d)."""
-    from geco_ray.geco.gradients import gradient_point
+    from geco_ray.geco.passes.gradients import gradient_point
 
     points = gradient_point(inputs.classifier, batch.ids, inputs.protocol)
     if ids_as_vectors:
@@ -79,7 +79,7 @@ def _attribute(
     from captum.attr import DeepLift
     from torch import nn
 
-    from geco_ray.geco.gradients import explained
+    from geco_ray.geco.passes.gradients import explained
 
     scalar, classes = inputs.scalar or "logit", batch.classes  # before hooks are set: they may need a prediction
     changes: list[Tensor] = []

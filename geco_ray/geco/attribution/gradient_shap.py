@@ -30,7 +30,7 @@ def gradient_shap(inputs: AttributionInputs, options: Options) -> Scores:
     x is the embedding at which the gradient methods attribute, plus the noise; b is the baseline's. Noise and alphas
     come from two streams, so that neither depends on how many points a pass holds.
     """
-    from geco_ray.geco.paths import gradient_path
+    from geco_ray.geco.passes.paths import gradient_path
 
     assert isinstance(options, GradientShapOptions)
     samples = options.n_samples or inputs.protocol.gradient_shap_samples

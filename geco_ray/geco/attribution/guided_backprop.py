@@ -25,7 +25,7 @@ def guided_backprop(inputs: AttributionInputs, options: Options) -> Scores:
     """
     from torch import nn
 
-    from geco_ray.geco.gradients import ROUNDING_NOTE, is_rounding, summarize_gradients
+    from geco_ray.geco.passes.gradients import ROUNDING_NOTE, is_rounding, summarize_gradients
 
     relus = [module for module in inputs.classifier.modules() if isinstance(module, nn.ReLU)]
     if not relus:

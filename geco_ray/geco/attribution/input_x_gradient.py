@@ -9,6 +9,6 @@ from geco_ray.registry import Options
 @ATTRIBUTIONS.register("input_x_gradient", title="InputXGradient", options=ModelOptions)
 def input_x_gradient(inputs: AttributionInputs, options: Options) -> Scores:
     """Signed sum over the embedding's dimensions of ``embedding * d scalar / d embedding``, per token."""
-    from geco_ray.geco.gradients import summarize_gradients
+    from geco_ray.geco.passes.gradients import summarize_gradients
 
     return Scores(inputs.once(summarize_gradients).times_input)

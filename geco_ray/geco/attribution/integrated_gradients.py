@@ -13,7 +13,7 @@ from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, Mode
 from geco_ray.registry import Options
 
 if TYPE_CHECKING:
-    from geco_ray.geco.paths import Path
+    from geco_ray.geco.passes.paths import Path
 
 FloatArray = npt.NDArray[np.float64]
 FIRST_STEPS = 8
@@ -41,7 +41,7 @@ def integrated_gradients(inputs: AttributionInputs, options: Options) -> Scores:
     probability over the output of the embedding module. In both the baseline's ``[PAD]`` positions are attended like
     the words they replace, since the mask is the sentence's own.
     """
-    from geco_ray.geco.paths import integration_path
+    from geco_ray.geco.passes.paths import integration_path
 
     assert isinstance(options, IntegratedGradientsOptions)
     values: list[FloatArray] = []

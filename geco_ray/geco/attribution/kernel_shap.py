@@ -40,7 +40,7 @@ def kernel_shap(inputs: AttributionInputs, options: Options) -> Scores:
     Features are the words with a piece (``corrected``; a blank word has 0) or all tokens (``paper``); an absent feature
     has the baseline's ids in all its places.
     """
-    from geco_ray.geco.perturbation import scores
+    from geco_ray.geco.passes.perturbation import scores
 
     assert isinstance(options, KernelShapOptions)
     protocol = inputs.protocol

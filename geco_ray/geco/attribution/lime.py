@@ -51,7 +51,7 @@ def lime(inputs: AttributionInputs, options: Options) -> Scores:
 def _explain_words(inputs: AttributionInputs, options: LimeOptions, samples: int, position: int) -> FloatArray:
     from lime.lime_base import LimeBase
 
-    from geco_ray.geco.perturbation import scores
+    from geco_ray.geco.passes.perturbation import scores
 
     sentence, row = inputs.sentences[position], inputs.rows[position]
     inside = sentence.words != SPECIAL
@@ -100,7 +100,7 @@ def _state(generator: np.random.Generator) -> np.random.RandomState:
 def _explain_text(inputs: AttributionInputs, options: LimeOptions, samples: int, position: int) -> FloatArray:
     from lime.lime_text import LimeTextExplainer
 
-    from geco_ray.geco.perturbation import scores
+    from geco_ray.geco.passes.perturbation import scores
 
     sentence, row = inputs.sentences[position], inputs.rows[position]
     spelled = _spell(inputs, sentence)

@@ -9,6 +9,6 @@ from geco_ray.registry import Options
 @ATTRIBUTIONS.register("saliency", title="Saliency", options=ModelOptions)
 def saliency(inputs: AttributionInputs, options: Options) -> Scores:
     """Sum over the embedding's dimensions of ``|d scalar / d embedding|``, per token."""
-    from geco_ray.geco.gradients import summarize_gradients
+    from geco_ray.geco.passes.gradients import summarize_gradients
 
     return Scores(inputs.once(summarize_gradients).absolute)

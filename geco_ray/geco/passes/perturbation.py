@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 
 from geco_ray.geco.attribution.base import LENGTH_STEP, ZERO_ID, AttributionInputs, Scalar
-from geco_ray.geco.gradients import word_vectors
+from geco_ray.geco.passes.gradients import word_vectors
 from geco_ray.geco.tokens import IntArray
 
 FloatArray = npt.NDArray[np.float64]

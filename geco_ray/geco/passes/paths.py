@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from geco_ray.geco.attribution.base import AttributionInputs, Scalar
-from geco_ray.geco.gradients import explained, gradient_point, word_vectors
+from geco_ray.geco.passes.gradients import explained, gradient_point, word_vectors
 
 FloatArray = npt.NDArray[np.float64]
 

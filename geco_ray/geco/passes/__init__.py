@@ -1,0 +1,1 @@
+"""Passes through a classifier that several attribution methods share: gradients, paths, changed sentences."""
