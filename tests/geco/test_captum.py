@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -192,6 +194,8 @@ def test_equal_to_captum_one_by_one(
 ) -> None:
     captum, options = IN_CAPTUM[method]
     model = trained[paradigm, protocol]
+    if method == "deeplift":  # its quotients of small differences enlarge float32's rounding on both sides
+        model = dataclasses.replace(model, module=copy.deepcopy(model.module).double())
     table = explain(model, tiny_tokens, range(18), method, options, protocol=protocol, device=CPU)
     noise = b"rounding noise" in (table.schema.metadata or {}).get(b"note", b"")
     size = explain(model, tiny_tokens, range(18), "saliency", protocol=protocol, device=CPU)["signed"].to_pylist()
