@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from geco_ray.arithmetic import set_arithmetic
 from geco_ray.cells import Cell
@@ -165,7 +165,7 @@ def _end_with_ray(cells: list[Cell], settings: RunSettings, ledger: Ledger, cons
             f"Ray itself has ended ({reason}), {left} cells are left. Finished cells are kept; the same command again "
             "does what is left."
         )
-        console.print(f"[red]error:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
+        console.print(Text.assemble(("error:", "red"), f" {error}"), soft_wrap=True)
         os._exit(error.exit_code)  # the main thread waits in Ray's compiled parts and can't be reached
 
     return end

@@ -73,7 +73,7 @@ def _begin(settings: RunSettings, address: str, folder: Path | None) -> None:
         if folder is not None:
             _silence_raylet()
             with _environment_of(folder):
-                _start_local(settings, str(folder))
+                _start_or_explain(settings, str(folder))
         else:
             connect(address, settings)
     except SystemExit:  # Ray's own answer to SIGTERM, which stands in for ours while it starts
@@ -117,6 +117,22 @@ def _environment_of(folder: Path) -> Iterator[None]:
 def _token() -> str:
     """One for the life of this process, since Ray reads a token once."""
     return secrets.token_hex(32)
+
+
+def _start_or_explain(settings: RunSettings, folder: str) -> None:
+    """Start a Ray of our own.
+
+    Raises:
+        ResourceError: it did not start; on a machine that is very busy it may do so the next time.
+    """
+    try:
+        _start_local(settings, folder)
+    except Exception as error:  # Ray raises plain Exceptions, RuntimeErrors and its own kinds for what is one fault
+        reason = str(error).strip().partition("\n")[0].rstrip(".:") or type(error).__name__
+        raise ResourceError(
+            f"Ray did not start on this machine ({reason}). Finished cells are kept; run the same command again when "
+            "the machine is less busy, or add --executor inline."
+        ) from error
 
 
 def _start_local(settings: RunSettings, folder: str) -> None:

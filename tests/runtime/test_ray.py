@@ -237,7 +237,7 @@ def test_the_death_of_ray_itself_is_said_and_the_same_command_goes_on(site: Site
     _, err = process.communicate(timeout=20)
 
     assert process.returncode == 6
-    assert f"Ray itself has ended ({name} ended with code -9)" in err
+    assert f"\nerror: Ray itself has ended ({name} ended with code -9)" in f"\n{err}"
     assert "the same command again" in err
     assert "Traceback" not in err
     assert not site.wait_until_gone(20)
