@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from geco_ray.device import usable_cpus
+from geco_ray.errors import ResourceError
 from geco_ray.plan.config import RunSettings
 from geco_ray.runtime.connect import connect
 from geco_ray.runtime.session_folder import MARK, remove_folder, temporary_folder
