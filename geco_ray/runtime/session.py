@@ -103,7 +103,7 @@ def _environment_of(folder: Path) -> Iterator[None]:
     connection to a cluster without tokens fail; and there may be no home at all.
     """
     own = {MARK: str(folder)}
-    if not any(name.startswith("RAY_AUTH_") for name in os.environ):
+    if not any(name.startswith("RAY_AUTH_TOKEN") for name in os.environ):  # a token or the path of one
         own["RAY_AUTH_TOKEN"] = _token()  # with no mode set, Ray takes it for the Ray that it starts
     before = dict(os.environ)
     os.environ.update(own)

@@ -84,6 +84,11 @@ def test_helper_seeds_meet_no_variants_seed(seeding: str) -> None:
     assert len(helpers) == (36 if seeding == "paper" else 160)
 
 
+def is_module(name: str) -> bool:
+    path = ROOT.joinpath(*name.split(".")[1:])
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
 def imports(module: str) -> set[str]:
     """Modules of ours that a module imports, anywhere in its code."""
     path = ROOT.joinpath(*module.split(".")[1:])
@@ -95,7 +100,9 @@ def imports(module: str) -> set[str]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            # What is taken from a package's folder does not go through its face, which gives names of all modules.
+            found |= inner if all(map(is_module, inner)) else {node.module, *inner}
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "import_module":
             found.add("a dynamic import")
     return {name for name in found if name.startswith("geco_ray") or name == "a dynamic import"}

@@ -53,7 +53,7 @@ class Site:
             "HOME": str(self.folder / "home"),
             "TMPDIR": str(self.temporary),
         }
-        env.pop("RAY_ADDRESS", None)
+        env = {name: value for name, value in env.items() if name != "RAY_ADDRESS" and "RAY_AUTH" not in name}
         return subprocess.Popen(
             [sys.executable, "-m", "geco_ray.grid", "grid.yaml", "--root", root, "--cpus", "2", *options],
             cwd=self.folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
