@@ -92,7 +92,7 @@ def test_sigkill_at_random_instants_loses_nothing(tmp_path: Path) -> None:
     calm, root = tmp_path / "calm", tmp_path / "killed"
     started = time.monotonic()
     run_pack(CELLS, WorkerContext(str(calm), device="cpu"))
-    pace = (time.monotonic() - started) / len(CELLS)
+    pace = (time.monotonic() - started) / len(CELLS) + 4 * SLOW_FLUSH  # the driver's disk is slow, this one is not
     ledger, chance = Ledger(root), random.Random(0)
     finished: dict[str, float] = {}
     interrupted = leftovers = 0
