@@ -90,7 +90,7 @@ def kernels() -> dict[str, str]:
     """The kernels of the libraries that this process has loaded, as they themselves say.
 
     Keys: ``blas`` (of NumPy and SciPy), ``numpy`` (its own loops), ``torch``, ``mkl`` (inside torch; MKL's name for the
-    branch it was told to take). A library that is not loaded has no key.
+    branch it was set to take). A library that is not loaded has no key.
     """
     loaded = [name for name in ("numpy", "torch", "scipy.linalg", "sklearn") if name in sys.modules]
     return dict(_read(tuple(loaded)))
@@ -124,7 +124,7 @@ def _numpy_kernels() -> str:
 
 
 def _mkl_branch(torch_file: Path) -> str | None:
-    """What torch's MKL was told about reproducible branches; None for a torch without MKL."""
+    """Which of its reproducible branches torch's MKL was set to; None for a torch without MKL."""
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(str(torch_file.parent / "lib" / "libtorch_cpu.so"))
         number = int(library.mkl_serv_cbwr_get(-1)) & 0xFFFF  # the rest are flags
@@ -177,11 +177,11 @@ def _judged(used: Mapping[str, str] | None) -> dict[str, str] | None:
 def kernel_warning(infos: Iterable[Mapping[str, Any]]) -> str | None:
     """One sentence where cells were not all computed with the pinned kernels; None where they were."""
     groups = kernel_groups(kept := list(infos))
-    told = "; ".join(f"{count:,} with {kernel}" for kernel, count in groups.items())
+    groups_shown = "; ".join(f"{count:,} with {kernel}" for kernel, count in groups.items())
     if len(groups) > 1:
-        return f"Mixed kernels: {told}. Cells of different kernels can differ as those of two machines do."
+        return f"Mixed kernels: {groups_shown}. Cells of different kernels can differ as those of two machines do."
     if kept and not all(info.get("arithmetic") == "pinned" for info in kept):
-        return f"Not the pinned kernels: {told}. Another processor can give other results."
+        return f"Not the pinned kernels: {groups_shown}. Another processor can give other results."
     return None
 
 

@@ -1,4 +1,4 @@
-"""Errors that a user can mend: one clear sentence with the place, what was found and the remedy.
+"""Errors that a user can put right: one clear sentence with the place, what was found and the remedy.
 
 Anything that is not a :class:`GecoRayError` is a bug of ours and is shown with its traceback.
 """

@@ -163,7 +163,7 @@ class Registry(Generic[T]):
             raise UserError(
                 f"the plug-in {point.name!r} ({self.kind}) cannot be loaded: {type(error).__name__}: {error}",
                 where=point.value,
-                remedy=f"Mend it, or pip uninstall {owner}",
+                remedy=f"Repair it, or pip uninstall {owner}",
             ) from error
 
 

@@ -115,7 +115,7 @@ def _streams_of_tuning(task: GenerationTask) -> GenerationTask:
     return kind(**{field.name: getattr(task, field.name) for field in fields(task)})
 
 
-def settled(method: str, options: Options, protocol: str, dataset: str) -> dict[str, float]:
+def resolve_tuned(method: str, options: Options, protocol: str, dataset: str) -> dict[str, float]:
     """The value of every tuned option of ``method``: as given in ``options``, else from the record (:func:`tuned`).
 
     Needs neither torch nor data, so that a plan can put the values into a cell's identity.
@@ -145,7 +145,7 @@ def tuned(method: str, protocol: str, dataset: str) -> dict[str, float]:
     """The frozen selection for ``dataset``.
 
     A data set that is not in the record gets what all recorded ones selected, if they agree (Wachter under ``paper``).
-    Where they do not, there is no value to take and the result is empty; :func:`settled` turns that into an error.
+    Where they do not, there is no value to take and the result is empty, which :func:`resolve_tuned` refuses.
 
     Raises:
         KeyError: the record has no such method or protocol.

@@ -119,11 +119,11 @@ def check(
         _write_digests(ledger, digests, Console(stderr=True))
     compared = compare_digests(ledger, list(stages()), against) if against is not None and usable else None
     if as_json:
-        told: dict[str, object] = {"whole": intact, "damaged": damaged, "set aside": len(damaged) if repair else 0}
-        told |= {"kernels": kernel_groups(infos)}
+        facts: dict[str, object] = {"whole": intact, "damaged": damaged, "set aside": len(damaged) if repair else 0}
+        facts |= {"kernels": kernel_groups(infos)}
         if compared is not None:
-            told["against"] = compared.counts() | {"ids": compared.differing, "notes": compared.notes}
-        out.print_json(json.dumps(told))
+            facts["against"] = compared.counts() | {"ids": compared.differing, "notes": compared.notes}
+        out.print_json(json.dumps(facts))
     else:
         _show_check(out, ledger, intact, damaged, repair)
         if (warning := kernel_warning(infos)) is not None:

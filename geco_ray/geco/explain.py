@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from geco_ray.errors import UserError
-from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, ModelOptions, Scores
-from geco_ray.geco.attribution.checks import FloatArray, check_scores
+from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, FloatArray, ModelOptions, Scores
+from geco_ray.geco.attribution.checks import check_scores
 from geco_ray.geco.metrics import METRICS, RANKING_MEASURES
 from geco_ray.geco.protocol import Protocol, resolve_protocol
 from geco_ray.geco.scored import ScoredRows

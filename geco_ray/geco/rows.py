@@ -208,7 +208,7 @@ def _no_repeats(pairs: list[tuple[str, object]], where: str) -> dict[str, object
     record = dict(pairs)
     if len(record) != len(pairs):
         names = [key for key, _ in pairs]
-        raise UserError(f"the key {next(k for k in names if names.count(k) > 1)!r} stands twice", where=where)
+        raise UserError(f"the key {next(k for k in names if names.count(k) > 1)!r} is given twice", where=where)
     return record
 
 

@@ -92,17 +92,17 @@ def compare_digests(ledger: Ledger, stages: Iterable[str], path: Path) -> Compar
         UserError: there is no such file, or it is none of ours.
     """
     stages = tuple(stages)
-    theirs, ours, told = _read(path), folder_digests(ledger, stages), Comparison()
+    theirs, ours, compared = _read(path), folder_digests(ledger, stages), Comparison()
     for stage in dict.fromkeys([*theirs["cells"], *ours]):
         wanted, have = theirs["cells"].get(stage, {}), ours.get(stage, {})
         both = sorted(set(wanted) & set(have))
-        told.equal[stage] = [cell for cell in both if wanted[cell] == have[cell]]
-        told.differing[stage] = [cell for cell in both if wanted[cell] != have[cell]]
-        told.missing[stage] = sorted(set(wanted) - set(have))
-        told.extra[stage] = sorted(set(have) - set(wanted))
+        compared.equal[stage] = [cell for cell in both if wanted[cell] == have[cell]]
+        compared.differing[stage] = [cell for cell in both if wanted[cell] != have[cell]]
+        compared.missing[stage] = sorted(set(wanted) - set(have))
+        compared.extra[stage] = sorted(set(have) - set(wanted))
     infos = (record.info for stage in stages for record in ledger.records(stage))
-    told.notes = list(_differences(theirs, infos))
-    return told
+    compared.notes = list(_differences(theirs, infos))
+    return compared
 
 
 def _differences(theirs: dict[str, Any], infos: Iterable[Any]) -> Iterator[str]:

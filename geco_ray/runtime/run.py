@@ -159,14 +159,16 @@ def _end_with_ray(cells: list[Cell], settings: RunSettings, ledger: Ledger, cons
     """What is done when Ray itself dies: it is said, the lease is given back, and the process ends."""
 
     def end(reason: str) -> None:
-        left = make_plan(cells, ledger, settings.pack).left
-        give_back(ledger.storage)
-        error = RayDiedError(
-            f"Ray itself has ended ({reason}), {left} cells are left. Finished cells are kept; the same command again "
-            "does what is left."
-        )
-        console.print(Text.assemble(("error:", "red"), f" {error}"), soft_wrap=True)
-        os._exit(error.exit_code)  # the main thread waits in Ray's compiled parts and can't be reached
+        try:
+            with contextlib.suppress(OSError):
+                give_back(ledger.storage)
+            what = f"Ray itself has ended ({reason})"
+            with contextlib.suppress(GecoRayError, OSError):  # a folder that can't be read now must not keep us
+                what += f", {make_plan(cells, ledger, settings.pack).left} cells are left"
+            error = RayDiedError(f"{what}. Finished cells are kept; the same command again does what is left.")
+            console.print(Text.assemble(("error:", "red"), f" {error}"), soft_wrap=True)
+        finally:
+            os._exit(RayDiedError.exit_code)  # the main thread waits in Ray's compiled parts and can't be reached
 
     return end
 

@@ -261,10 +261,10 @@ def test_the_record_holds_what_the_paper_protocol_selects() -> None:
 def test_a_data_set_without_a_record_gets_a_value_only_where_all_recorded_agree() -> None:
     wachter, roar = METHODS.get("wachter").parse_options, METHODS.get("roar_lime").parse_options
     agreed = {"trade_off": 1.0, "learning_rate": 0.01}
-    assert tuning.settled("wachter", wachter({}), "paper", "loans") == agreed
-    assert tuning.settled("wachter", wachter({"trade_off": 3}), "paper", "loans") == {**agreed, "trade_off": 3.0}
-    assert tuning.settled("roar_lime", roar({"trade_off": 0.5}), "paper", "loans") == {"trade_off": 0.5}
-    assert tuning.settled("roar_lime", roar({}), "paper", "diabetes") == {"trade_off": 0.005}
+    assert tuning.resolve_tuned("wachter", wachter({}), "paper", "loans") == agreed
+    assert tuning.resolve_tuned("wachter", wachter({"trade_off": 3}), "paper", "loans") == {**agreed, "trade_off": 3.0}
+    assert tuning.resolve_tuned("roar_lime", roar({"trade_off": 0.5}), "paper", "loans") == {"trade_off": 0.5}
+    assert tuning.resolve_tuned("roar_lime", roar({}), "paper", "diabetes") == {"trade_off": 0.005}
     for method, options, protocol, missing in (
         ("roar_lime", roar({}), "paper", "trade_off"),
         ("roar_lime", roar({}), "corrected", "trade_off"),
@@ -272,14 +272,14 @@ def test_a_data_set_without_a_record_gets_a_value_only_where_all_recorded_agree(
         ("wachter", wachter({"trade_off": 0.25}), "corrected", "learning_rate"),
     ):
         with pytest.raises(UserError, match=f"no tuned {missing} for the data set 'loans'") as caught:
-            tuning.settled(method, options, protocol, "loans")
+            tuning.resolve_tuned(method, options, protocol, "loans")
         text = str(caught.value)
         assert METHODS.get(method).title in text
         remedy = text[text.index("cfe.methods=[{") + len("cfe.methods=[") : text.index("}]") + 1]
         choice = yaml.safe_load(remedy)
         assert choice.pop("name") == method
         example = METHODS.get(method).parse_options(choice)
-        assert tuning.settled(method, example, protocol, "loans") == choice  # the remedy is one
+        assert tuning.resolve_tuned(method, example, protocol, "loans") == choice  # the remedy is one
     assert "trade_off: 0.25" in text
 
 

@@ -56,7 +56,7 @@ BAD_SECOND_LINES = {
     "array": (b"[1, 2]", "not a JSON object"),
     "missing": (without("gender"), "the key 'gender' is missing"),
     "unknown": (line(sentence_idx=1, sentense=[]), "unknown key 'sentense'. Did you mean 'sentence'"),
-    "repeated": (b'{"target": 0, "target": 1}', "the key 'target' stands twice"),
+    "repeated": (b'{"target": 0, "target": 1}', "the key 'target' is given twice"),
     "sentence_text": (line(sentence="She opens"), "must be a list of words"),
     "word_number": (line(sentence=["She", 3]), "word 1 of the sentence is not a string"),
     "surrogate": (line(sentence=["She", "\ud800"]), "word 1 of the sentence is not valid Unicode"),

@@ -83,7 +83,7 @@ class Card(Options):
 
     def digest(self) -> str:
         """Hash of what decides the data; titles, sources and constraints do not."""
-        told = {
+        shown_only = {
             "title",
             "source",
             "licence",
@@ -95,7 +95,7 @@ class Card(Options):
             "ranges",
             "missing",
         }
-        text = json.dumps(self.model_dump(mode="json", exclude=told), sort_keys=True)
+        text = json.dumps(self.model_dump(mode="json", exclude=shown_only), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 

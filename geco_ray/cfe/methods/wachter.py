@@ -97,7 +97,7 @@ class Wachter:
 @METHODS.register("wachter", title="Wachter", options=WachterOptions)
 def prepare(task: GenerationTask, options: WachterOptions) -> Prepared:
     """Take what the options leave open from the frozen tuning of the data set."""
-    from geco_ray.cfe.tuning import settled
+    from geco_ray.cfe.tuning import resolve_tuned
 
-    values = settled("wachter", options, task.protocol, task.dataset)
+    values = resolve_tuned("wachter", options, task.protocol, task.dataset)
     return Wachter(task, options, values["trade_off"], values["learning_rate"])

@@ -1,4 +1,4 @@
-"""The highest logit in the training box: it tells whether a margin can be had at all."""
+"""The highest logit in the training box: it tells whether a margin can be reached at all."""
 
 from __future__ import annotations
 

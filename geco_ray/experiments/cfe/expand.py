@@ -53,11 +53,11 @@ def expand_axes(axes: CfeAxes, resolver: Resolver) -> Iterator[Cell]:
 
 def _tuned(method: str, options: Options, protocol: str, dataset: str) -> Options:
     """What is left to tuning takes its frozen value here, so that the value is part of the cell's identity."""
-    from geco_ray.cfe.tuning import GRIDS, settled
+    from geco_ray.cfe.tuning import GRIDS, resolve_tuned
 
     if method not in GRIDS:
         return options
-    return options.model_copy(update=settled(method, options, protocol, dataset))
+    return options.model_copy(update=resolve_tuned(method, options, protocol, dataset))
 
 
 def _counterfactuals(base: BaseCell, method: str, options: Options, protocol: str) -> CounterfactualCell:

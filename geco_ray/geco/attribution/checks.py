@@ -8,10 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from geco_ray.errors import UserError
-from geco_ray.geco.attribution.base import AttributionInputs, Scores
+from geco_ray.geco.attribution.base import AttributionInputs, FloatArray, Scores
 from geco_ray.geco.scored import NON_FINITE_ATTRIBUTION
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def check_scores(method: str, inputs: AttributionInputs, scores: Scores) -> tuple[list[FloatArray], list[str | None]]:

@@ -6,16 +6,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
-from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, ModelOptions, Scores
+from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, FloatArray, ModelOptions, Scores
 from geco_ray.registry import Options
 
 if TYPE_CHECKING:
     from geco_ray.geco.passes.paths import Path
 
-FloatArray = npt.NDArray[np.float64]
 FIRST_STEPS = 8
 
 

@@ -11,12 +11,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, Scores
+from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, FloatArray, Scores
 from geco_ray.geco.rows import Row
 from geco_ray.geco.tokens import TaskTokens, TokenRow
 from geco_ray.registry import Options
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @ATTRIBUTIONS.register("pattern_variant", title="Pattern Variant")

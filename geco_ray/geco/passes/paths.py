@@ -6,14 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from geco_ray.geco.attribution.base import AttributionInputs, Scalar
+from geco_ray.geco.attribution.base import AttributionInputs, FloatArray, Scalar
 from geco_ray.geco.passes.gradients import explained, gradient_point, word_vectors
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,14 +6,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
-from geco_ray.geco.attribution.base import LENGTH_STEP, ZERO_ID, AttributionInputs, Scalar
+from geco_ray.geco.attribution.base import LENGTH_STEP, ZERO_ID, AttributionInputs, FloatArray, Scalar
 from geco_ray.geco.passes.gradients import word_vectors
 from geco_ray.geco.tokens import IntArray
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def logits(inputs: AttributionInputs, rows: Sequence[IntArray]) -> FloatArray:

@@ -10,6 +10,6 @@ from geco_ray.cfe.methods.roar_lime.options import RoarLimeOptions
 def prepare(task: GenerationTask, options: RoarLimeOptions) -> Prepared:
     """Take the trade-off from the options or from the frozen tuning of the data set."""
     from geco_ray.cfe.methods.roar_lime.search import RoarLime
-    from geco_ray.cfe.tuning import settled
+    from geco_ray.cfe.tuning import resolve_tuned
 
-    return RoarLime(task, options, settled("roar_lime", options, task.protocol, task.dataset)["trade_off"])
+    return RoarLime(task, options, resolve_tuned("roar_lime", options, task.protocol, task.dataset)["trade_off"])
