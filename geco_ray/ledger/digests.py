@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from geco_ray.arithmetic import kernel_groups
 from geco_ray.errors import UserError
 from geco_ray.ledger.ledger import Ledger
@@ -25,6 +27,11 @@ SCHEMA = 1
 def cell_digest(ledger: Ledger, record: Record) -> str:
     """SHA-256 of what the cell holds. Raises DamagedCell as :meth:`Ledger.table` does."""
     table = ledger.table(record).combine_chunks().replace_schema_metadata(None)
+    # A serialized batch leaves the values of dictionary columns out, and they say what the rows belong to.
+    for number, column in enumerate(table.schema):
+        if isinstance(column.type, pa.DictionaryType):
+            plain = table.column(number).cast(column.type.value_type).combine_chunks()
+            table = table.set_column(number, column.name, plain)
     digest = hashlib.sha256(str(table.schema).encode())
     for batch in table.to_batches():
         digest.update(memoryview(batch.serialize()))

@@ -88,3 +88,16 @@ def test_the_command_tells_of_kernels_that_differ(tmp_path: Path, monkeypatch: p
     code, told = check("--root", str(tmp_path))
     assert code == 0
     assert "Mixed kernels" in told
+
+
+def test_the_values_of_dictionary_columns_count(tmp_path: Path) -> None:
+    def labelled(root: Path, label: str) -> Ledger:
+        ledger = Ledger(root)
+        column = pa.array([label, label]).dictionary_encode()
+        ledger.put(BaseCell("breast_cancer", "data", 1, "paper"), pa.table({"dataset": column, "x": [1.0, 2.0]}))
+        return ledger
+
+    file = tmp_path / "digests.json"
+    write_digests(labelled(tmp_path / "a", "one"), ["models"], file)
+    assert compare_digests(labelled(tmp_path / "same", "one"), ["models"], file).agrees
+    assert not compare_digests(labelled(tmp_path / "other", "two"), ["models"], file).agrees
