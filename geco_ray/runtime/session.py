@@ -110,8 +110,10 @@ def _environment_of(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        for name in {*own, "RAY_AUTH_MODE"} - set(before):
+        for name in (*own, "RAY_AUTH_MODE"):
             os.environ.pop(name, None)
+            if name in before:  # a run that was started inside a worker of another one bears that one's mark
+                os.environ[name] = before[name]
 
 
 @cache
