@@ -16,11 +16,12 @@ import torch
 from geco_ray.errors import UserError
 from geco_ray.geco.attribution.base import ATTRIBUTIONS
 from geco_ray.geco.attribution.pattern_variant import piece_covariance
-from geco_ray.geco.classifiers import BertClassifier, Classifier, OlaClassifier
+from geco_ray.geco.classifiers import Classifier, OlaClassifier
 from geco_ray.geco.data.dataset import load_task
 from geco_ray.geco.encoders import load_tokenizer, resolve_encoder
 from geco_ray.geco.explain import EXPLANATION_SCHEMA, Explainer, explain, score
 from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
+from geco_ray.geco.pretrained.classifier import EncoderClassifier
 from geco_ray.geco.protocol import PROTOCOLS, resolve_protocol
 from geco_ray.geco.rows import Row
 from geco_ray.geco.tokens import TaskTokens, tokenize_task
@@ -231,7 +232,7 @@ def test_special_tokens_equal_to_the_baselines_get_nothing(trained: Trained, tin
 def pass_sizes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """Rows and length of every forward pass, as they happen."""
     sizes: list[tuple[int, int]] = []
-    for kind in (BertClassifier, OlaClassifier):
+    for kind in (EncoderClassifier, OlaClassifier):
 
         def watched(
             self: Classifier, embedded: torch.Tensor, mask: torch.Tensor | None, real: Any = kind.logits_from_embedded

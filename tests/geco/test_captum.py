@@ -26,8 +26,8 @@ from torch import Tensor, nn
 from geco_ray.geco.attribution.base import ATTRIBUTIONS
 from geco_ray.geco.attribution.kernel_shap import draw_coalitions, fit_coalitions
 from geco_ray.geco.attribution.lime import draw_words
-from geco_ray.geco.classifiers import BertClassifier
 from geco_ray.geco.explain import explain
+from geco_ray.geco.pretrained.classifier import EncoderClassifier
 from geco_ray.geco.tokens import TaskTokens
 from geco_ray.geco.trained import TrainedClassifier
 from geco_ray.seeds import numpy_stream
@@ -44,7 +44,7 @@ class Network(nn.Module):
         self.model = model
 
     def forward(self, vectors: Tensor) -> Tensor:
-        if isinstance(self.model, BertClassifier):
+        if isinstance(self.model, EncoderClassifier):
             logits: Tensor = self.model.head(self.model.encoder(inputs_embeds=vectors).pooler_output)
             return logits
         return self.model.logits_from_words(vectors, None)  # type: ignore[operator,no-any-return]
@@ -105,7 +105,7 @@ def _integrated_gradients(it: Sentence) -> Tensor:
             IntegratedGradients(inner).attribute(words(it.ids), words(it.absent), target=it.target, n_steps=12).sum(2)
         )
 
-    if isinstance(model, BertClassifier):
+    if isinstance(model, EncoderClassifier):
 
         def whole(ids: Tensor) -> Tensor:
             return model.head(model.encoder(input_ids=ids).pooler_output).softmax(1)

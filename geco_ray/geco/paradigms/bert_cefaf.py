@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from geco_ray.geco.model_parts import ALL
 from geco_ray.geco.paradigms.base import PARADIGMS
 from geco_ray.geco.paradigms.bert import BertOptions, BertParadigm
 
@@ -18,5 +19,5 @@ class BertCEfAfOptions(BertOptions):
 class BertCEfAf(BertParadigm):
     """See the module."""
 
-    trained = ("embeddings", "encoder", "pooler", "head")
+    trained = (ALL,)
     redrawn = ("head",)

@@ -1,0 +1,95 @@
+"""Loading an encoder's weights, and its language-modeling head where it has one; never with random numbers in a gap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from geco_ray.errors import UserError
+from geco_ray.geco.backbones.base import Backbone
+from geco_ray.geco.encoders import EncoderSource, encoder_family, locate_encoder
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedLm:
+    """An encoder with its pretrained language-modeling head: ``whole`` is the library's model on ``backbone``."""
+
+    backbone: Backbone
+    whole: nn.Module
+
+    def scores(self, states: Tensor) -> Tensor:
+        """Scores of the whole vocabulary from states (..., d)."""
+        return self.backbone.decode(self.whole, states)
+
+
+def load_backbone(source: EncoderSource) -> Backbone:
+    """The encoder, float32, frozen, in eval mode, on the CPU.
+
+    Raises:
+        UserError: it is not available, of no known family, or its file lacks weights (for instance the pooler's).
+    """
+    family = encoder_family(source)
+    model, missing = _load(source, family.model_class, **family.load_arguments)
+    if missing:  # they would be filled with random numbers in silence
+        raise UserError(f"the weights of encoder {source.name!r} lack {missing[0]!r}", where=source.location)
+    return family(model)
+
+
+def load_masked_lm(source: EncoderSource) -> MaskedLm | None:
+    """The encoder with its language-modeling head; None where family or weight file have none.
+
+    Raises:
+        UserError: as :func:`load_backbone`.
+    """
+    family = encoder_family(source)
+    if not family.masked_class:
+        return None
+    whole, missing = _load(source, family.masked_class)
+    if not missing:
+        return MaskedLm(family(whole.base_model), whole)
+    inside = f"{whole.base_model_prefix}."
+    if broken := [name for name in missing if name.startswith(inside)]:
+        raise UserError(f"the weights of encoder {source.name!r} lack {broken[0]!r}", where=source.location)
+    return None
+
+
+def _load(source: EncoderSource, class_name: str, **arguments: Any) -> tuple[Any, list[str]]:
+    """The library's model, and the names of the weights that its file lacks."""
+    import torch
+    import transformers
+
+    folder = locate_encoder(source)
+    kind = getattr(transformers, class_name)
+    try:
+        with torch.random.fork_rng(devices=[]), _no_progress_bar():
+            model, report = kind.from_pretrained(
+                str(folder),
+                local_files_only=True,
+                use_safetensors=True,
+                output_loading_info=True,
+                dtype=torch.float32,
+                **arguments,
+            )
+    except (OSError, ValueError, RuntimeError) as error:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise UserError(f"encoder {source.name!r} cannot be loaded: {first}", where=str(folder)) from None
+    missing = sorted(report["missing_keys"])
+    return model.eval().requires_grad_(False), missing
+
+
+@contextmanager
+def _no_progress_bar() -> Iterator[None]:
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
