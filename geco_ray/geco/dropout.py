@@ -42,14 +42,20 @@ def replaced_dropout(modules: Sequence[nn.Module], drop: Callable[[Tensor], Tens
     if drop is None:
         yield
         return
+    layers = [layer for module in modules for layer in module.modules() if isinstance(layer, nn.Dropout)]
+    rates = [layer.p for layer in layers]
     for module in modules:
         module.train()
+    for layer in layers:
+        layer.p = 0.5  # any but 0, at which fused attention is not told to drop anything
     try:
         with _Replaced(drop):
             yield
     finally:
         for module in modules:
             module.eval()
+        for layer, rate in zip(layers, rates, strict=True):
+            layer.p = rate
 
 
 class _Replaced(TorchFunctionMode):

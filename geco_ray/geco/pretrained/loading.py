@@ -66,7 +66,7 @@ def _load(source: EncoderSource, class_name: str, **arguments: Any) -> tuple[Any
     folder = locate_encoder(source)
     kind = getattr(transformers, class_name)
     try:
-        with torch.random.fork_rng(devices=[]), _no_progress_bar():
+        with torch.random.fork_rng(devices=[]), _quiet():
             model, report = kind.from_pretrained(
                 str(folder),
                 local_files_only=True,
@@ -83,13 +83,16 @@ def _load(source: EncoderSource, class_name: str, **arguments: Any) -> tuple[Any
 
 
 @contextmanager
-def _no_progress_bar() -> Iterator[None]:
+def _quiet() -> Iterator[None]:
+    """No bar, and no table of weights that are not needed; what is missing is looked at above."""
     from transformers.utils import logging
 
-    shown = logging.is_progress_bar_enabled()
+    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     try:
         yield
     finally:
+        logging.set_verbosity(level)
         if shown:
             logging.enable_progress_bar()
