@@ -92,12 +92,15 @@ def run(
     arithmetic: Annotated[
         str, typer.Option(help="pinned: the same kernels on any x86-64; native: its own.")
     ] = "pinned",
+    checkpoints: Annotated[
+        str, typer.Option(help="disk, root (in a bucket too) or off: where long trainings are kept between epochs.")
+    ] = "disk",
 ) -> None:
     """Run what is left of a grid, then write and print its report. The same command again resumes."""
     settings = _settings(
         root=root, data_dir=data_dir, executor=executor, device=device, cpus=cpus, gpus=gpus,
         gpus_per_trial=gpus_per_trial, gpus_per_actor=gpus_per_actor, actors=actors, pack=pack, address=address,
-        quiet=quiet or as_json, arithmetic=arithmetic,
+        quiet=quiet or as_json, arithmetic=arithmetic, checkpoints=checkpoints,
     )  # fmt: skip
     set_arithmetic(settings.arithmetic)  # here, since planning loads NumPy
     grid, cells, ledger = _gather(name, overrides, root, data_dir)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from geco_ray.cells import Cell
 from geco_ray.errors import UserError
 from geco_ray.ledger import Ledger
+from geco_ray.ledger.partial import PartialWork, Where, partial_storage
 from geco_ray.plan.benchmark import load_named, owner_of
 
 if TYPE_CHECKING:
@@ -28,12 +29,14 @@ class WorkerContext:
     Attributes:
         root: the run folder. data_dir: where the user's data lies, None for the cache. device: as
             :func:`geco_ray.device.resolve_device` takes it. threads: CPU threads of this worker.
+        checkpoints: where work of minutes is kept (see :func:`geco_ray.ledger.partial.partial_storage`).
     """
 
     root: str
     data_dir: Path | None = None
     device: str = "auto"
     threads: int = 1
+    checkpoints: Where = "disk"
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,12 @@ def served_stage(stage: str) -> ServedStage:
 def _load_work(stage: str) -> None:
     """Import what registers the work of a stage's benchmark, in whichever process this is."""
     load_named(owner_of(stage).work)
+
+
+def partial_work(cell: Cell, ledger: Ledger, context: WorkerContext) -> PartialWork | None:
+    """Where a cell that takes minutes keeps its unfinished work; None where none is kept. It goes when it commits."""
+    storage = partial_storage(ledger.storage, context.checkpoints)
+    return None if storage is None else PartialWork(storage, cell.id)
 
 
 def require_unchanged(kind: str, name: str, found: str, planned: str) -> None:

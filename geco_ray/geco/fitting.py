@@ -7,8 +7,9 @@ and then falls linearly to zero, no early stopping; ``best`` is the epoch with t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -60,6 +61,47 @@ class EpochRecord:
     validation_accuracy: float
 
 
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """Where a training stands after an epoch.
+
+    Attributes:
+        epoch: the last one that ended, from 1. best_epoch, best_loss: of the lowest validation loss so far.
+        best: the trained parameters then. history: one record per epoch.
+    """
+
+    epoch: int
+    best_epoch: int
+    best_loss: float
+    best: Sequence[Tensor]
+    history: tuple[EpochRecord, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """All that changes from step to step, and what tells this training from others.
+
+    Attributes:
+        parameters: those that are trained. optimizer: theirs, with one state per parameter.
+        generators: all from which the training draws, in a fixed order. identity: JSON values.
+    """
+
+    parameters: Sequence[Tensor]
+    optimizer: torch.optim.Optimizer
+    generators: Sequence[torch.Generator]
+    identity: Mapping[str, Any]
+
+
+class Keeper(Protocol):
+    """Keeps a checkpoint of one training; see :mod:`geco_ray.geco.checkpoints`."""
+
+    def restore(self, moving: Moving) -> Progress | None:
+        """Put a training back to where its checkpoint says it was; None, and nothing is changed, without one."""
+
+    def save(self, progress: Progress, moving: Moving) -> None:
+        """Replace the checkpoint, in one step."""
+
+
 def warmup_then_decay(step: int, total: int, warmup: float) -> float:
     """Factor of the learning rate at ``step`` (from 0): linear from 0 to 1 over the warm-up, then linear to 0."""
     rising = int(warmup * total)
@@ -79,12 +121,18 @@ def fit(
     validation: Part,
     recipe: Recipe,
     generator: torch.Generator,
+    *,
+    others: Sequence[torch.Generator] = (),
+    keeper: Keeper | None = None,
+    on_epoch: Callable[[EpochRecord], None] | None = None,
 ) -> tuple[int, tuple[EpochRecord, ...]]:
     """Train ``parameters`` in place and leave them at the best epoch.
 
     Args:
         train, validation: the parts, on the parameters' device.
-        generator: CPU generator of the shuffles.
+        generator: CPU generator of the shuffles. others: generators that ``forward`` draws from, such as dropout's.
+        keeper: keeps a checkpoint after each epoch; from one that is there the training goes on, to the same result.
+        on_epoch: told of each epoch that ends.
 
     Returns:
         the best epoch, from 1, and one record per epoch.
@@ -92,25 +140,41 @@ def fit(
     Raises:
         GecoRayError: the loss of a step is not finite (with epoch, step and learning rate), or no epoch had a finite
             validation loss.
+        ValueError: a keeper for an accumulating gradient, which is no part of a checkpoint.
     """
+    if keeper is not None and recipe.accumulate:
+        raise ValueError("an accumulating gradient is no part of a checkpoint")
     rate, decay = recipe.learning_rate, recipe.weight_decay
     optimizer = torch.optim.Adam(parameters, lr=rate, eps=recipe.epsilon, weight_decay=decay, fused=True)
-    total = recipe.epochs * math.ceil(len(train) / recipe.batch_size)
-    factors = (warmup_then_decay(step, total, recipe.warmup) for step in range(total))
-    history: list[EpochRecord] = []
-    best_loss, best_epoch, best = math.inf, 0, [parameter.detach().clone() for parameter in parameters]
-    for epoch in range(1, recipe.epochs + 1):
+    identity = asdict(recipe) | {"rows": len(train), "validation_rows": len(validation)}
+    moving = Moving(parameters, optimizer, (generator, *others), identity)
+    best = [parameter.detach().clone() for parameter in parameters]
+    progress = (keeper.restore(moving) if keeper else None) or Progress(0, 0, math.inf, best, ())
+    steps = math.ceil(len(train) / recipe.batch_size)
+    total = recipe.epochs * steps
+    factors = (warmup_then_decay(step, total, recipe.warmup) for step in range(progress.epoch * steps, total))
+    for epoch in range(progress.epoch + 1, recipe.epochs + 1):
         mean_loss = _train_epoch(epoch, parameters, forward, train, recipe, optimizer, factors, generator)
-        loss, accuracy = _validate(forward, validation, recipe, generator)
-        history.append(EpochRecord(epoch, mean_loss, loss, accuracy))
-        if loss < best_loss:
-            best_loss, best_epoch = loss, epoch
-            _copy(parameters, best)
-    if best_epoch == 0:
+        record = EpochRecord(epoch, mean_loss, *_validate(forward, validation, recipe, generator))
+        progress = _after(progress, record, parameters)
+        if keeper is not None:
+            keeper.save(progress, moving)
+        if on_epoch is not None:
+            on_epoch(record)
+    if progress.best_epoch == 0:
         raise GecoRayError("training diverged: no epoch had a finite validation loss")
-    _copy(best, parameters)
+    _copy(progress.best, parameters)
     optimizer.zero_grad()
-    return best_epoch, tuple(history)
+    return progress.best_epoch, progress.history
+
+
+def _after(before: Progress, record: EpochRecord, parameters: Sequence[Tensor]) -> Progress:
+    """Where a training stands after one more epoch; a better one's parameters replace the best in place."""
+    history = (*before.history, record)
+    if not record.validation_loss < before.best_loss:
+        return replace(before, epoch=record.epoch, history=history)
+    _copy(parameters, before.best)
+    return Progress(record.epoch, record.epoch, record.validation_loss, before.best, history)
 
 
 def _train_epoch(

@@ -118,7 +118,9 @@ def run_plan(plan: Plan, cells: list[Cell], settings: RunSettings, console: Cons
     check_device(settings)
     check_inputs(waiting, settings)
     # One thread everywhere: sums in another order would give other bytes inline than on Ray, or on another machine.
-    context = WorkerContext(ledger.root, settings.data_dir, settings.device, threads=1)
+    context = WorkerContext(
+        ledger.root, settings.data_dir, settings.device, threads=1, checkpoints=settings.checkpoints
+    )
     try:
         _run_waves(cells, settings, console, ledger, context)
     except KeyboardInterrupt as stopped:

@@ -17,6 +17,7 @@ from geco_ray.experiments.base import (
     ServedStage,
     WorkerContext,
     computation,
+    partial_work,
     require_unchanged,
     serve_stage,
 )
@@ -25,6 +26,7 @@ from geco_ray.ledger import Ledger
 
 if TYPE_CHECKING:
     from geco_ray.geco.encoders import EncoderSource
+    from geco_ray.geco.fitting import Keeper
     from geco_ray.geco.task import Task
     from geco_ray.geco.tokens import TaskTokens
 
@@ -121,6 +123,7 @@ def train(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) ->
         source=_source(first),
         protocol=resolve_protocol(first.protocol),
         device=resolve_device(context.device),
+        keeper=_keeper(cells, ledger, context),
     )
     audit = audit_encoder(setup.tokens.task, setup.tokens.tokenizer, first.encoder_source)
     info = {"encoder": first.encoder_source, "encoder_audit": audit.record()}
@@ -129,6 +132,14 @@ def train(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) ->
     for cell, classifier in zip(cells, trained, strict=True):
         titles = {"paradigm": PARADIGMS.get(cell.paradigm).title}
         yield cell, Result(classifier.history_table(), classifier.to_bytes(), info | {"titles": titles})
+
+
+def _keeper(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) -> Keeper | None:
+    """Keeps the checkpoint of a training; of a pack, whose trainings take seconds, none is kept."""
+    from geco_ray.geco.checkpoints import ByteKeeper
+
+    partial = partial_work(cells[0], ledger, context) if len(cells) == 1 else None
+    return None if partial is None else ByteKeeper(partial.load, partial.store)
 
 
 class _ExplainedModel:

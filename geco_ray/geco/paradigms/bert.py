@@ -203,7 +203,15 @@ def _trainee(
         return classifier.training_logits(ids[:, :longest], mask[:, :longest], drop if training else None)
 
     forward = from_features if cached else from_tokens
-    return Trainee(classifier, classifier.trained_parameters(), parts, forward, _recipe(options, setup.protocol))
+    return Trainee(
+        classifier,
+        classifier.trained_parameters(),
+        parts,
+        forward,
+        _recipe(options, setup.protocol),
+        generators=(drop.generator,),
+        keeps_checkpoints=not cached,
+    )
 
 
 def _recipe(options: BertOptions, protocol: Protocol) -> Recipe:
