@@ -64,7 +64,7 @@ def test_work_is_kept_in_the_run_folder_and_for_a_bucket_in_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GECO_RAY_CACHE", str(tmp_path / "cache"))
-    local, bucket = LocalStorage(tmp_path / "runs"), open_storage("s3://somewhere/runs")
+    local, bucket = LocalStorage(tmp_path / "runs"), open_storage("mock://bucket/runs")
     assert partial_storage(local, "disk") is local
     assert partial_storage(bucket, "root") is bucket
     assert partial_storage(bucket, "off") is None
