@@ -234,11 +234,15 @@ def doctor(root: Root = "runs", data_dir: DataDir = None, as_json: Json = False)
     from geco_ray.cli.doctor import health
 
     _check_data_dir(data_dir)
-    facts = health(root, data_dir)
+    found = health(root, data_dir)
     if as_json:
-        out.print_json(json.dumps(facts))
-    else:
-        out.print(health_table(facts))
+        out.print_json(json.dumps(found.document()))
+        return
+    out.print(health_table(found))
+    for remedy in found.remedies:
+        out.print(remedy, markup=False, soft_wrap=True)  # a command is copied whole
+    if not found.remedies:
+        out.print("Nothing is missing.")
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -62,7 +62,7 @@ class Benchmark:
             missing, before anything is written; left out where there is nothing to open.
         pack_key: cells of one stage and kind with the same key are computed together.
         components: axis to the registry whose components it takes, as ``geco-ray ls`` shows them.
-        health: gives facts for ``geco-ray doctor`` from the data folder; may be left out.
+        health: gives a list of :class:`~geco_ray.plan.asset.Asset` from the data folder; may be left out.
     """
 
     name: str
