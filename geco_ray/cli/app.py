@@ -249,9 +249,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Entry point of ``geco-ray``; a first word that is no verb is taken for a grid: ``geco-ray demo``."""
     prepare_streams()
     words = list(sys.argv[1:] if argv is None else argv)
-    verbs = {
-        command.name or (command.callback.__name__ if command.callback else "") for command in app.registered_commands
-    }
+    named = ((one.name, one.callback) for one in app.registered_commands)
+    verbs = {name or (callback.__name__ if callback else "") for name, callback in named}
     verbs |= {group.name or "" for group in app.registered_groups}
     if words == ["--version"]:
         out.print(__version__)
@@ -270,6 +269,12 @@ def main(argv: Sequence[str] | None = None) -> None:
             context = getattr(error, "ctx", None)
             _end(f"{what}. `{context.command_path if context else 'geco-ray'} --help` tells what there is.", 2)
         code = 2
+    except ModuleNotFoundError as error:
+        from geco_ray.cli.doctor import missing_package
+
+        if (needed := missing_package(error)) is None:
+            raise
+        _end(needed, 3)
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     except BrokenPipeError:  # such as `geco-ray ls | head -1`

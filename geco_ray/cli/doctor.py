@@ -75,6 +75,17 @@ def health(root: str = "runs", data_dir: Path | None = None) -> Health:
     return Health(facts, packages, network, folders, found, remedies)
 
 
+def missing_package(error: ModuleNotFoundError) -> str | None:
+    """What to say of a module that is missing because a package that geco_ray requires is not installed, else None.
+
+    Plans, states, reports and scores need neither torch nor Ray, so geco_ray is of use without them.
+    """
+    package = {"sklearn": "scikit-learn"}.get(error.name or "", error.name)
+    if package not in _PACKAGES:  # a module of a package that is there, or nothing of ours: a fault, not a lack
+        return None
+    return f"this needs the package {package}, which is not installed. {_INSTALL}"
+
+
 def _version(distribution: str) -> str | None:
     try:
         return importlib.metadata.version(distribution)
