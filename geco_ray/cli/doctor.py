@@ -71,7 +71,7 @@ def health(root: str = "runs", data_dir: Path | None = None) -> Health:
     folders, problem = _folders(root, data_dir)
     network = {} if offline else machine.reachable()
     found = _assets(data_dir)
-    remedies = [*_machine_remedies(facts), *_package_remedies(packages), *problem, *_asset_remedies(found, network)]
+    remedies = [*_machine_remedies(facts), *missing_packages(), *problem, *_asset_remedies(found, network)]
     return Health(facts, packages, network, folders, found, remedies)
 
 
@@ -124,8 +124,9 @@ def _machine_remedies(facts: Mapping[str, Any]) -> list[str]:
     return []
 
 
-def _package_remedies(packages: Mapping[str, str | None]) -> list[str]:
-    missing = [name for name, version in packages.items() if version is None]
+def missing_packages() -> list[str]:
+    """One sentence that names the packages which geco_ray requires and which are not installed; none where all are."""
+    missing = [name for name in _PACKAGES if _version(name) is None]
     return [f"Not installed: {', '.join(missing)}. {_INSTALL}"] if missing else []
 
 

@@ -15,6 +15,7 @@ class Asset:
         found: where it lies, or None where it is missing.
         get: the command that gets it, where it is missing.
         fetched: whether a run that needs it downloads it by itself.
+        packaged: whether it is part of an installed package.
     """
 
     name: str
@@ -22,3 +23,4 @@ class Asset:
     found: str | None
     get: str | None = None
     fetched: bool = False
+    packaged: bool = False

@@ -21,5 +21,5 @@ def health(data_dir: Path | None) -> list[Asset]:
             found, get = str(find_file(card, data_dir)) if card.url else "in scikit-learn", None
         except UserError:
             found, get = None, f"geco-ray data download {name}{accept}{to}"
-        assets.append(Asset(name, "data set", found, get))
+        assets.append(Asset(name, "data set", found, get, packaged=not card.url))
     return assets
