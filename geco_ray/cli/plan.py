@@ -14,7 +14,7 @@ from geco_ray.cli.output import PlainConsole, labelled
 from geco_ray.device import usable_cpus
 from geco_ray.ledger import Ledger
 from geco_ray.plan.benchmark import benchmarks, load_named, stage_owners
-from geco_ray.plan.costs import estimate, measured, shipped
+from geco_ray.plan.costs import duration, estimate, measured, shipped
 from geco_ray.plan.remaining import Plan
 
 
@@ -84,15 +84,6 @@ def print_missing(found: Sequence[str], out: PlainConsole) -> None:
     """One line for each; a command is copied whole."""
     for sentence in found:
         out.print(labelled("before a run:", "yellow", sentence), soft_wrap=True)
-
-
-def duration(seconds: float) -> str:
-    """A rough time in words: ``40 s``, ``12 min``, ``3.5 h``, ``4 days``."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.0f} days"
 
 
 def _size(gigabytes: float) -> str:

@@ -110,6 +110,28 @@ def estimate(cells: Iterable[Cell], own: Costs, default: Costs | None = None) ->
     return total
 
 
+def expected_seconds(cells: Iterable[Cell], own: Costs, default: Costs) -> dict[str, float]:
+    """Id to what a cell will take; one that is like nothing takes what the others take on average."""
+    told, unknown = {}, []
+    for cell in cells:
+        one = estimate([cell], own, default)
+        if one.unknown:
+            unknown.append(cell.id)
+        else:
+            told[cell.id] = one.seconds
+    average = sum(told.values()) / len(told) if told else 1.0
+    return told | dict.fromkeys(unknown, average)
+
+
+def duration(seconds: float) -> str:
+    """A rough time in words: ``40 s``, ``12 min``, ``3.5 h``, ``4 days``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.0f} days"
+
+
 def _find(stage: str, params: Mapping[str, Any], own: Costs, default: Costs | None) -> tuple[Cost | None, bool]:
     for key in _keys(stage, params):
         if key in own.by_key:

@@ -19,6 +19,7 @@ from geco_ray.experiments.base import WorkerContext
 from geco_ray.ledger import Ledger
 from geco_ray.plan.benchmark import Stage, benchmarks, load_named, stage_owners, stages
 from geco_ray.plan.config import RunSettings
+from geco_ray.plan.costs import expected_seconds, measured, shipped
 from geco_ray.plan.expand import packs
 from geco_ray.plan.remaining import Plan, make_plan
 from geco_ray.runtime.executors import Executor, InlineExecutor, RayExecutor, Wave, check_device
@@ -137,7 +138,9 @@ def _run_waves(
         left = {cell.id for planned in plan.stages for cell in planned.left}
         for damaged_stage, damaged in plan.damaged().items():
             ledger.quarantine(damaged_stage, damaged)
-        progress = stack.enter_context(RunProgress(len(left), console, quiet=settings.quiet))
+        progress = stack.enter_context(
+            RunProgress(len(left), console, quiet=settings.quiet, expected=_expected_seconds(plan, ledger))
+        )
         executor: Executor
         if settings.executor == "inline":
             executor = InlineExecutor(context)
@@ -153,6 +156,12 @@ def _run_waves(
                 executor.run(Wave(stage, ready, touched), progress)
                 finished += len(ready)
                 progress.set_finished(finished)
+
+
+def _expected_seconds(plan: Plan, ledger: Ledger) -> dict[str, float]:
+    """Id to what each cell that is left will take, by what is done here and what was measured for the package."""
+    own = measured(record for planned in plan.stages for record in ledger.records(planned.stage.name))
+    return expected_seconds((cell for planned in plan.stages for cell in planned.left), own, shipped())
 
 
 def _end_with_ray(cells: list[Cell], settings: RunSettings, ledger: Ledger, console: Console) -> Callable[[str], None]:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from geco_ray.cli import main
-from geco_ray.cli.plan import duration
 
 PAGE = Path(__file__).parents[2] / "docs" / "json.md"
 
@@ -92,8 +91,3 @@ def test_neither_torch_nor_ray_is_imported(tmp_path: Path) -> None:
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize(("seconds", "words"), [(40, "40 s"), (720, "12 min"), (12600, "3.5 h"), (345600, "4 days")])
-def test_a_duration_is_rough(seconds: float, words: str) -> None:
-    assert duration(seconds) == words

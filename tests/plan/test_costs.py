@@ -10,7 +10,7 @@ import pytest
 from geco_ray.experiments.geco.costs import units as geco_units
 from geco_ray.ledger.record import Record
 from geco_ray.plan.config import load_grid
-from geco_ray.plan.costs import Costs, estimate, measured, shipped, units
+from geco_ray.plan.costs import Costs, duration, estimate, expected_seconds, measured, shipped, units
 from geco_ray.plan.expand import expand
 
 NARROW = ["only=cfe", "cfe.methods=[kdtree]", "cfe.variants=1", "cfe.families=[seed]"]
@@ -85,3 +85,15 @@ def test_the_package_has_measured_every_counterfactual_cell_of_the_shipped_grids
 
 def test_a_benchmark_that_counts_no_units_has_cells_of_one_cost() -> None:
     assert units("models", {}) == 1.0
+
+
+def test_a_cell_that_is_like_nothing_is_expected_to_take_the_average() -> None:
+    known = cells("cfe.base_seeds=[2026]")
+    (base,) = [cell for cell in known if cell.KIND == "base"]
+    told = expected_seconds(known, measured([record(base, 3.0)]), Costs())
+    assert told == {cell.id: 3.0 for cell in known}
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(40, "40 s"), (720, "12 min"), (12600, "3.5 h"), (345600, "4 days")])
+def test_a_duration_is_rough(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
