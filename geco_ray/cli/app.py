@@ -11,7 +11,7 @@ import typer
 from geco_ray.arithmetic import set_arithmetic
 from geco_ray.cells import Cell
 from geco_ray.cli import check as cli_folder
-from geco_ray.cli import cluster as cluster_check
+from geco_ray.cli import cluster_checks as cluster_check
 from geco_ray.cli import data as cli_data
 from geco_ray.cli.check import grid_command
 from geco_ray.cli.components import list_names
