@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from geco_ray.errors import LeaseError, StorageError
-from geco_ray.ledger.storage import LocalStorage, Storage, lock_file, process_lives
+from geco_ray.ledger.locks import lock_file, process_lives
+from geco_ray.ledger.storage import LocalStorage, Storage
 
 # No link is followed (its target may be anything), and a pipe does not make us wait for its other end.
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
