@@ -90,8 +90,8 @@ def _stands(folder: Path, stamp: bytes) -> bool:
     """Whether the report is that of ``stamp`` and each of its files is there as it was written."""
     try:
         first, *lines = (folder / _STAMP).read_text(encoding="utf-8").splitlines()
-        files = dict(reversed(line.split("  ", 1)) for line in lines)
-        same = all(hashlib.sha256((folder / name).read_bytes()).hexdigest() == sha for name, sha in files.items())
+        files = [line.split("  ", 1) for line in lines]
+        same = all(hashlib.sha256((folder / name).read_bytes()).hexdigest() == sha for sha, name in files)
     except (OSError, ValueError):
         return False
     return first.encode() == stamp and bool(files) and same
