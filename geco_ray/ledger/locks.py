@@ -1,9 +1,10 @@
-"""Locks that end with their process, and whether a process lives."""
+"""Locks that end with their process, whether a process lives, and a guard of what this process writes."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 
@@ -36,3 +37,22 @@ def process_lives(pid: int) -> bool:
     with contextlib.suppress(OSError, IndexError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return True
+
+
+_guards: dict[str, Callable[[], None]] = {}
+
+
+@contextlib.contextmanager
+def guarded_writes(root: str, check: Callable[[], None]) -> Iterator[None]:
+    """While the block runs, call ``check`` before this process writes a file below ``root``; it raises to forbid it."""
+    _guards[root] = check
+    try:
+        yield
+    finally:
+        _guards.pop(root, None)
+
+
+def check_guard(root: str) -> None:
+    """Ask the guard of ``root``, if there is one in this process, before a write."""
+    if (check := _guards.get(root)) is not None:
+        check()

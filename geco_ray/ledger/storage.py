@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 from geco_ray.errors import StorageError, UserError
 from geco_ray.files.atomic import LEFTOVER, write_whole
 from geco_ray.files.home import expand_home
-from geco_ray.ledger.locks import lock_file, process_lives
+from geco_ray.ledger.locks import check_guard, lock_file, process_lives
 
 if TYPE_CHECKING:
     from pyarrow import fs
@@ -79,6 +79,7 @@ class LocalStorage:
 
     def write(self, path: str, data: bytes) -> None:
         target = self.folder / path
+        check_guard(self.root)
         with self._explained(target):
             try:
                 write_whole(target, data, durable=True)

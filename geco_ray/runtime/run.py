@@ -14,7 +14,7 @@ from rich.text import Text
 
 from geco_ray.arithmetic import set_arithmetic
 from geco_ray.cells import Cell
-from geco_ray.errors import GecoRayError, RayDiedError
+from geco_ray.errors import GecoRayError, LeaseError, RayDiedError
 from geco_ray.experiments.base import WorkerContext
 from geco_ray.ledger import Ledger
 from geco_ray.plan.benchmark import Stage, benchmarks, load_named, stage_owners, stages
@@ -24,6 +24,7 @@ from geco_ray.plan.remaining import Plan, make_plan
 from geco_ray.runtime.executors import Executor, InlineExecutor, RayExecutor, Wave, check_device
 from geco_ray.runtime.lease import give_back, lease, refuse_if_held
 from geco_ray.runtime.progress import RunProgress
+from geco_ray.runtime.session_folder import remove_folders
 
 
 class Interrupted(GecoRayError):
@@ -132,7 +133,7 @@ def _run_waves(
 ) -> None:
     with contextlib.ExitStack() as stack:
         stack.enter_context(_stop_on_signals())
-        stack.enter_context(lease(ledger.storage))
+        stack.enter_context(lease(ledger.storage, _end_without_lease(console)))
         plan = make_plan(cells, ledger, settings.pack)  # again: another driver may have worked here until now
         left = {cell.id for planned in plan.stages for cell in planned.left}
         for damaged_stage, damaged in plan.damaged().items():
@@ -169,6 +170,19 @@ def _end_with_ray(cells: list[Cell], settings: RunSettings, ledger: Ledger, cons
             console.print(Text.assemble(("error:", "red"), f" {error}"), soft_wrap=True)
         finally:
             os._exit(RayDiedError.exit_code)  # the main thread waits in Ray's compiled parts and can't be reached
+
+    return end
+
+
+def _end_without_lease(console: Console) -> Callable[[LeaseError], None]:
+    """What is done when another driver has taken the folder over: this one ends, with its Ray, and touches nothing."""
+
+    def end(error: LeaseError) -> None:
+        try:
+            remove_folders()
+            console.print(Text.assemble(("error:", "red"), f" {error}"), soft_wrap=True)
+        finally:
+            os._exit(LeaseError.exit_code)  # the main thread may be anywhere
 
     return end
 
