@@ -46,17 +46,21 @@ class Site:
 
     folder: Path
 
-    def start(self, *options: str, root: str = "runs") -> subprocess.Popen[str]:
+    def environment(self) -> dict[str, str]:
+        """That of runs here: stand-ins for the computations, and nothing that names another Ray."""
         env = os.environ | {
             "GECO_RAY_FAKE": str(self.folder / "fake"),
             "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent / "fakes"), os.environ.get("PYTHONPATH", "")]),
             "HOME": str(self.folder / "home"),
             "TMPDIR": str(self.temporary),
         }
-        env = {name: value for name, value in env.items() if name != "RAY_ADDRESS" and "RAY_AUTH" not in name}
+        return {name: value for name, value in env.items() if name != "RAY_ADDRESS" and "RAY_AUTH" not in name}
+
+    def start(self, *options: str, root: str = "runs") -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-m", "geco_ray.grid", "grid.yaml", "--root", root, "--cpus", "2", *options],
-            cwd=self.folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+            cwd=self.folder, env=self.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True,
         )  # fmt: skip
 
     def run(self, *options: str, root: str = "runs") -> tuple[int, str, str]:
@@ -268,6 +272,23 @@ def test_a_closed_terminal_ends_a_run_like_sigterm_and_nohup_goes_on(site: Site)
     assert process.wait(60) == 0
 
 
+def test_a_driver_that_was_suspended_until_another_took_over_ends_and_writes_nothing_more(site: Site) -> None:
+    site.act({"models": "sleep 0.3"})
+    process = site.start("only=cfe", "--executor", "inline")
+    wait_for_cells(site, 2)
+    process.send_signal(signal.SIGSTOP)
+    lease = site.folder / "runs" / "lease.json"
+    lease.unlink()
+    lease.write_text('{"host": "elsewhere", "pid": 3}')
+    before = site.times()
+    process.send_signal(signal.SIGCONT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 4
+    assert "another driver has taken the run folder over" in err
+    assert "Traceback" not in err
+    assert site.times() == before
+
+
 def status_from_elsewhere(site: Site) -> int:
     """Cells done as ``status`` tells it in another folder, while the run goes on."""
     words = ["status", str(site.folder / "grid.yaml"), "only=cfe", "--root", str(site.folder / "runs"), "--json"]
@@ -336,3 +357,92 @@ def test_pack_sets_the_number_of_trials_and_no_result(site: Site, pack: str, tri
     assert site.run(*only, "--pack", pack)[0] == 0
     assert (site.folder / "fake" / "trials").read_text().split() == ["1", trials, "1"]
     assert site.cells() == site.cells("calm")
+
+
+# --- nodes that go while a cell is computed on them: no attempt of the cell, and no end of the run ---
+
+SMALL = """
+cfe:
+  datasets: breast_cancer
+  base_seeds: [1]
+  families: [seed]
+  variants: 1
+  methods: [kdtree]
+  protocol: paper
+  seeding: paper
+"""
+LOSSES = 4  # more than the attempts that a cell has
+
+
+class Nodes:
+    """A head without CPUs and one node with one CPU at a time."""
+
+    def __init__(self, place: Site) -> None:
+        (place.temporary / "ray").mkdir()  # where Ray notes the newest cluster
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).parent / "fakes" / "cluster.py"), str(place.temporary)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=place.folder,
+            env=place.environment() | {"RAY_TMPDIR": str(place.temporary)}, start_new_session=True,
+        )  # fmt: skip
+        self.address, head = self._line().split()
+        self.head = int(head)
+        self.add()
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+    def add(self) -> None:
+        assert self.process.stdin is not None
+        print("add", file=self.process.stdin, flush=True)
+        self.raylet = int(self._line())
+
+    def lose(self) -> None:
+        os.kill(self.raylet, signal.SIGKILL)
+        self.add()
+
+
+@pytest.fixture
+def nodes(site: Site) -> Iterator[Nodes]:
+    (site.folder / "grid.yaml").write_text(SMALL)
+    site.act({})
+    made = Nodes(site)
+    yield made
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(made.process.pid, signal.SIGKILL)
+
+
+def wait_for_attempts(place: Site, title: str, count: int) -> None:
+    until = time.monotonic() + 200
+    while sum(n for name, n in place.computed().items() if name.startswith(title)) < count:
+        assert time.monotonic() < until, f"{title} was not begun {count} times"
+        time.sleep(0.2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["counterfactuals", "validity"])
+def test_a_cell_outlives_the_loss_of_more_nodes_than_it_has_attempts(stage: str, site: Site, nodes: Nodes) -> None:
+    site.act({stage: "sleep 600"})
+    process = site.start("--address", nodes.address)
+    for number in range(1, LOSSES + 1):
+        wait_for_attempts(site, stage, number)
+        if number == LOSSES:
+            (site.folder / "fake" / "acts.json").write_text("{}")
+        nodes.lose()
+    _, err = process.communicate(timeout=200)
+    assert process.returncode == 0, err
+    assert not list((site.folder / "runs").rglob("failures/*/*"))
+    assert site.run("--executor", "inline", root="calm")[0] == 0
+    assert site.cells() == site.cells("calm")
+
+
+@pytest.mark.slow
+def test_the_death_of_the_raylet_that_the_driver_is_connected_to_is_said(site: Site, nodes: Nodes) -> None:
+    site.act({"counterfactuals": "sleep 600"})
+    process = site.start("--address", nodes.address)
+    wait_for_attempts(site, "counterfactuals", 1)
+    os.kill(nodes.head, signal.SIGKILL)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 6
+    assert "Ray itself has ended (this machine's raylet has not answered" in err
+    assert not (site.folder / "runs" / "lease.json").exists()
