@@ -431,6 +431,7 @@ def test_a_cell_outlives_the_loss_of_more_nodes_than_it_has_attempts(stage: str,
         nodes.lose()
     _, err = process.communicate(timeout=200)
     assert process.returncode == 0, err
+    assert f"joined the Ray cluster at {nodes.address}: nodes 2, CPUs 1, GPUs 0" in err
     assert not list((site.folder / "runs").rglob("failures/*/*"))
     assert site.run("--executor", "inline", root="calm")[0] == 0
     assert site.cells() == site.cells("calm")
