@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
-import platform
 import secrets
 import socket
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from geco_ray import __version__
 from geco_ray.errors import ResourceError, StorageError
 from geco_ray.ledger import Ledger
+from geco_ray.runtime.installed import facts_here
 
 _SECONDS = 30.0
 
@@ -96,7 +94,7 @@ def _probe_class() -> type:
         def look(self, root: str, marker: str) -> dict[str, Any]:
             try:
                 from geco_ray.ledger import Ledger
-                from geco_ray.runtime.probe import facts_here
+                from geco_ray.runtime.installed import facts_here
             except ImportError as error:
                 return {"error": f"it cannot import geco_ray: {error}"}
             facts = facts_here()
@@ -106,19 +104,6 @@ def _probe_class() -> type:
                 return facts | {"marker": f"{type(error).__name__}: {error}"}
 
     return Probe
-
-
-def facts_here() -> dict[str, Any]:
-    """What must be the same on all nodes: Python's minor version, Ray, geco_ray and the plug-ins of its registries."""
-    points = importlib.metadata.entry_points()
-    ours = [group for group in points.groups if group.startswith("geco_ray.")]
-    names = sorted(f"{point.name} of {group}" for group in ours for point in points.select(group=group))
-    return {
-        "Python": ".".join(platform.python_version_tuple()[:2]),
-        "Ray": importlib.metadata.version("ray"),
-        "geco_ray": __version__,
-        "plug-ins": ", ".join(names),
-    }
 
 
 def refuse(place: str, facts: Mapping[str, Any], expected: Mapping[str, Any]) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from geco_ray.errors import ResourceError, StorageError
-from geco_ray.runtime.probe import facts_here, refuse
+from geco_ray.runtime.installed import facts_here
+from geco_ray.runtime.probe import refuse
 
 PLACE = "10.0.0.7 (worker)"
 EXPECTED = facts_here() | {"marker": "abc"}
