@@ -271,6 +271,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             _end(f"{what}. `{context.command_path if context else 'geco-ray'} --help` tells what there is.", 2)
         code = 2
     except (KeyboardInterrupt, typer.Abort):
+        err.print("stopped by SIGINT")
         code = 130
     except BrokenPipeError:  # such as `geco-ray ls | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -56,6 +56,9 @@ def lease(storage: Storage, on_loss: Callable[[LeaseError], None] | None = None)
         with guarded_writes(storage.root, lambda: _require_own(handle, path)), _touched(handle, path, on_loss):
             storage.sweep()
             yield
+    except BaseException:
+        storage.sweep()  # what workers were writing when they were ended
+        raise
     finally:
         if _is_open_at(handle, path):
             path.unlink(missing_ok=True)

@@ -204,6 +204,36 @@ def test_sigterm_does_the_same(site: Site) -> None:
     stopped(site, signal.SIGTERM)
 
 
+def test_two_ctrl_c_leave_nothing_behind_either(site: Site) -> None:
+    site.act(SLOWLY)
+    process = site.start("only=cfe")
+    wait_for_cells(site, 7)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped at once by a second SIGINT" in err
+    assert "Traceback" not in err
+    assert not site.wait_until_gone(20)
+    assert not list(site.temporary.iterdir())
+    assert not [path for path in (site.folder / "runs").rglob("*") if path.name.startswith((".", "lease"))]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_before_it_begins_says_so(number: signal.Signals, site: Site) -> None:
+    site.act({"check inputs": "60"})
+    process = site.start("only=cfe")
+    until = time.monotonic() + 60
+    while not (site.folder / "fake" / "checked").exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert f"stopped by {number.name}, 26 cells are left" in err
+    assert not (site.folder / "runs").exists()
+
+
 def stopped(site: Site, number: signal.Signals) -> None:
     site.act(SLOWLY)
     memory = shared_memory()
