@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -83,6 +84,11 @@ class Site:
     def times(self, root: str = "runs") -> dict[str, int]:
         files = (path for path in (self.folder / root).rglob("*") if path.is_file())
         return {str(path): path.stat().st_mtime_ns for path in files}
+
+    def records(self, root: str) -> dict[str, int]:
+        """Path within the run folder to time of writing, of the finished cells."""
+        found = (self.folder / root / "cells").rglob("[!.]*.json")
+        return {str(path.relative_to(self.folder / root)): path.stat().st_mtime_ns for path in found}
 
     @property
     def temporary(self) -> Path:
@@ -352,6 +358,49 @@ def test_a_killed_driver_costs_no_finished_cell_and_the_bytes_are_those_of_a_cal
     assert temporary_folder_of_another_run(site).is_dir()
     assert not any(folder.exists() for folder in folders)
     assert not site.wait_until_gone(5)
+
+
+KILLS = int(os.environ.get("GECO_RAY_KILLS", "20"))  # of each kind; 20 take an hour on two busy cores
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["driver", "worker"])
+def test_many_kills_on_ray_lose_no_finished_cell_and_change_no_byte(victim: str, site: Site) -> None:
+    killed_on_ray(site, victim, KILLS)
+
+
+def killed_on_ray(site: Site, victim: str, kills: int) -> None:
+    """Kill a part of a run at a random instant, again and again; a new run folder whenever a grid got done."""
+    assert site.run("only=cfe", "--executor", "inline", root="calm")[0] == 0
+    chance, root = random.Random(victim), "runs"
+    for number in range(kills):
+        site.act({"models": "sleep 0.2", "counterfactuals": "sleep 0.3", "validity": "sleep 0.2"})
+        before = site.records(root)
+        process = site.start("only=cfe", root=root)
+        until = time.monotonic() + 120
+        while not site.computed() and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.1)
+        time.sleep(chance.uniform(0, 3))
+        for pid, command in site.processes().items():
+            name = Path(command.split()[0]).name
+            if pid == process.pid if victim == "driver" else name.startswith(KILLED[victim]):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                break
+        process.communicate(timeout=120)
+        assert process.returncode in ({0, -9} if victim == "driver" else {0})
+        site.wait_until_gone(5)
+        after = site.records(root)
+        assert {path: after.get(path) for path in before} == before
+        if len(after) == len(site.records("calm")):
+            assert site.cells(root) == site.cells("calm")
+            root = f"runs{number}"
+    site.act({})
+    assert site.run("only=cfe", "--executor", "inline", root=root)[0] == 0
+    assert site.cells(root) == site.cells("calm")
+
+
+KILLED = {"worker": ("ray::ResourceTrainable", "ray::ModelActor")}
 
 
 def temporary_folder_of_another_run(site: Site) -> Path:
