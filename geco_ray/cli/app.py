@@ -1,4 +1,4 @@
-"""The verbs of ``geco-ray``: run, plan, status, report, check, ls, data, doctor."""
+"""The verbs of ``geco-ray``: run, plan, status, failures, report, check, ls, data, doctor."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from geco_ray.cli import cluster_checks as cluster_check
 from geco_ray.cli import data as cli_data
 from geco_ray.cli.check import grid_command
 from geco_ray.cli.components import list_names
+from geco_ray.cli.failures import failed_cells, show_failures
 from geco_ray.cli.output import PlainConsole, labelled
 from geco_ray.errors import UserError
 from geco_ray.ledger import Ledger
@@ -196,13 +197,7 @@ def status(
 
     _, cells, ledger = _gather(name, overrides, root, data_dir)
     plan = make_plan(cells, ledger)
-    ids = {cell.id: cell for stage in plan.stages for cell in stage.left}
-    failures = {
-        ids[i].title: entry["error"]
-        for stage in plan.stages
-        for i, entry in ledger.failures(stage.stage.name).items()
-        if i in ids
-    }
+    failures = {title: entry["error"] for title, entry in failed_cells(plan, ledger).items()}
     holder = lease_holder(ledger.storage)
     if as_json:
         running = {"host": holder[0], "pid": holder[1]} if holder else None
@@ -218,6 +213,15 @@ def status(
     if holder:
         out.print(f"running: process {holder[1]} on {holder[0]} holds the lease")
     out.print(f"{plan.left:,} of {plan.total:,} cells left")
+
+
+@app.command()
+def failures(
+    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, as_json: Json = False
+) -> None:
+    """Show the cells that failed, grouped by their fault, with a traceback of each. Works while a run is going."""
+    _, cells, ledger = _gather(name, overrides, root, data_dir)
+    show_failures(failed_cells(make_plan(cells, ledger), ledger), ledger, out, as_json)
 
 
 @app.command()

@@ -53,6 +53,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             raise
         _end(needed, 3)
     except (KeyboardInterrupt, typer.Abort):
+        err.print("stopped by SIGINT")
         code = 130
     except BrokenPipeError:  # such as `geco-ray ls | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -139,7 +139,7 @@ def load_tokenizer(source: EncoderSource) -> WordTokenizer:
 
     folder = locate_encoder(source)
     try:
-        loaded = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, use_fast=True)
+        loaded = AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True, trust_remote_code=False)
         backend = loaded.backend_tokenizer
         special = [getattr(loaded, f"{token}_id") for token in SPECIAL_TOKENS]
     except (OSError, ValueError, AttributeError) as error:
