@@ -24,7 +24,10 @@ def read_numbers(
 
     ``data_dir`` is the folder of the user's data, whose cards give titles; None for the usual places.
     """
-    return [Numbers(topic, ledger, ids, data_dir) for topic in topics()]
+    numbers = [Numbers(topic, ledger, ids, data_dir) for topic in topics()]
+    for each in numbers:
+        each.level /= max(1, sum(bool(other.counts()) for other in numbers))
+    return numbers
 
 
 def print_tables(

@@ -78,7 +78,10 @@ class Topic(Generic[F]):
 
 
 class Numbers(Generic[F]):
-    """The numbers of one topic in a report: frames, titles, and tables that are computed when first asked for."""
+    """The numbers of one topic in a report: frames, titles, and tables that are computed when first asked for.
+
+    ``level`` is the share of pages on which this topic may say one false "ahead of"; topics of one page share it.
+    """
 
     def __init__(
         self, topic: Topic[F], ledger: LedgerLike, ids: Collection[str] | None = None, data_dir: Path | None = None
@@ -87,6 +90,7 @@ class Numbers(Generic[F]):
         self.frames = topic.load(ledger, ids)
         self._records = {stage.name: records(ledger, stage, ids) for stage in topic.stages}
         self.titles = Titles(topic.names, _recorded_titles(topic.names, self._records.values()), data_dir)
+        self.level = 0.05
         self._tables: dict[str, pd.DataFrame] = {}
 
     def table(self, file: str) -> pd.DataFrame:

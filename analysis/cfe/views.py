@@ -8,13 +8,16 @@ from typing import Any
 import pandas as pd
 
 from analysis.aggregate import lines
-from analysis.cfe.findings import family_findings, table_6_findings
+from analysis.cfe.comparisons import WORDS
+from analysis.cfe.findings import concordance_finding, family_findings, table_6_findings
 from analysis.cfe.labels import with_labels
-from analysis.cfe.ranking import agreement
+from analysis.cfe.ranking import agreement, shown_reversals
 from analysis.cfe.settings import settings_sentence
 from analysis.cfe.styles import DATASETS, FAMILIES, METHODS, TITLES
 from analysis.cfe.tables import SHORT
-from analysis.findings import INTERVALS
+from analysis.comparison.pairs import LEVEL
+from analysis.comparison.ranks import concordance
+from analysis.comparison.sentences import comparison_notes
 from analysis.styles import Titles
 from analysis.views import GAP, View, counted, number, ordered, spread, title_of
 from geco_ray.cfe.metrics import METRICS
@@ -42,11 +45,18 @@ SHARED_DRAWS = (
 )
 
 
-def table_6_views(table: pd.DataFrame, titles: Titles = TITLES) -> list[View]:
-    """One view per data set, protocol and seeding: methods down, metrics across, rates in percent."""
+def table_6_views(
+    table: pd.DataFrame, titles: Titles = TITLES, pairs: pd.DataFrame | None = None, level: float = LEVEL
+) -> list[View]:
+    """One view per data set, protocol and seeding: methods down, metrics across, rates in percent.
+
+    ``pairs`` from ``cfe.comparisons``, made at ``level``; without it nobody is said to be ahead.
+    """
     if table.empty:
         return []
-    views = []
+    views, pairs = [], pd.DataFrame() if pairs is None else pairs
+    compared = comparison_notes(pairs, WORDS["empirical_robustness"], level) if len(pairs) else ()
+    over_data = _over_data_sets(with_labels(table, titles))
     header = ("Method", *RATES.values(), METRICS["distance"].title)
     for (dataset, protocol, seeding), part in _parts(with_labels(table, titles)):
         by_label = {row.method_label: row for row in lines(part)}
@@ -56,9 +66,30 @@ def table_6_views(table: pd.DataFrame, titles: Titles = TITLES) -> list[View]:
         where = f"{title_of(part, 'dataset', dataset)}, protocol {protocol}, seeding {seeding}"
         name = f"Counterfactuals: {where}, {seeds}, {requests}"
         key = f"table_6_{dataset}_{protocol}_{seeding}"
-        notes, setup = tuple(_table_6_notes(part)), settings_sentence(part)
-        views.append(View(key, name, header, rows, table_6_findings(part), notes, narrow=header, setup=setup))
+        notes, setup = (*_table_6_notes(part), *compared, *over_data), settings_sentence(part)
+        own = _own_pairs(pairs, dataset, protocol, seeding)
+        views.append(View(key, name, header, rows, table_6_findings(part, own), notes, narrow=header, setup=setup))
     return views
+
+
+def _own_pairs(pairs: pd.DataFrame, *part: str) -> pd.DataFrame:
+    """The comparisons of one data set, protocol and seeding."""
+    if not len(pairs):
+        return pairs
+    same = [
+        pairs[key].astype(str) == value for key, value in zip(("dataset", "protocol", "seeding"), part, strict=True)
+    ]
+    return pairs[same[0] & same[1] & same[2]]
+
+
+def _over_data_sets(table: pd.DataFrame) -> list[str]:
+    """Friedman's and Nemenyi's tests over the data sets of each protocol and seeding, as sentences."""
+    found = []
+    for _, part in table.groupby(["protocol", "seeding"], sort=True):
+        values = part.pivot_table(index="method_label", columns="dataset", values="empirical_robustness", dropna=False)
+        if text := concordance_finding(concordance(values.astype("float64"))):
+            found.append(f"Empirical robustness. {text}")
+    return found
 
 
 def _table_6_row(row: Any) -> tuple[str, ...]:
@@ -68,8 +99,13 @@ def _table_6_row(row: Any) -> tuple[str, ...]:
     return (row.method_label, *rates, distance)
 
 
-def family_views(table: pd.DataFrame, titles: Titles = TITLES) -> list[View]:
-    """One view per data set, protocol and seeding: methods down, change families across, robustness in percent."""
+def family_views(
+    table: pd.DataFrame, titles: Titles = TITLES, per_seed: pd.DataFrame | None = None, level: float = LEVEL
+) -> list[View]:
+    """One view per data set, protocol and seeding: methods down, change families across, robustness in percent.
+
+    ``per_seed`` are the values of each base model, by which a change of places is told from chance at ``level``.
+    """
     if table.empty:
         return []
     labelled, views = with_labels(table, titles), []
@@ -85,7 +121,8 @@ def family_views(table: pd.DataFrame, titles: Titles = TITLES) -> list[View]:
             rows.append((method, *texts))
         rows += _draw_rows(part, families)
         values = part.pivot_table(index="method_label", columns="family", values="empirical_robustness", dropna=False)
-        findings = family_findings(agreement(values))
+        shown = _shown_reversals(per_seed, (dataset, protocol, seeding), level)
+        findings = family_findings(agreement(values), shown)
         where = f"{title_of(part, 'dataset', dataset)}, protocol {protocol}, seeding {seeding}"
         names = {family: title_of(part, "family", family) for family in families}
         views.append(
@@ -102,6 +139,15 @@ def family_views(table: pd.DataFrame, titles: Titles = TITLES) -> list[View]:
             )
         )
     return views
+
+
+def _shown_reversals(per_seed: pd.DataFrame | None, part: tuple[str, str, str], level: float) -> int:
+    own = pd.DataFrame() if per_seed is None else _own_pairs(per_seed, *part)
+    if own.empty:
+        return 0
+    named = own.assign(name=own["method"] + " " + own["settings"])
+    wide = named.pivot(index="base_seed", columns=["name", "family"], values="empirical_robustness")
+    return shown_reversals(wide.astype("float64"), level)
 
 
 def _family_header(family: str, title: str) -> str:
@@ -154,4 +200,4 @@ def _table_6_notes(part: pd.DataFrame) -> list[str]:
     ]
     if (part["distinct_draws"] < part["changed_models"]).any():
         notes.append(SHARED_DRAWS)
-    return [*notes, INTERVALS]
+    return notes

@@ -1,7 +1,7 @@
 """Tables of GECOBench: mass accuracy by model and method, and the accuracy of the models.
 
-Mass accuracy is the share of an attribution's absolute mass that falls on the words marked as decisive: 1 is perfect,
-and an attribution that knows nothing gets, on average, the share of marked words (``chance``).
+Mass accuracy is the share of an attribution's absolute mass that falls on the words marked as ground truth: 1 is
+perfect, and an attribution that knows nothing gets, on average, the share of marked words (``chance``).
 """
 
 from __future__ import annotations
@@ -36,20 +36,30 @@ def metric_by_seed(
     columns = [*GROUP, "seed", *_SEED_VALUES, *_COUNTS]
     if score.empty or metric not in score.columns:
         return pd.DataFrame(columns=columns)
-    rows = score.merge(truth_share, on=["dataset", "row"], how="left")
-    by = [rows[key] for key in (*GROUP, "seed")]
-    correct = counted_rows(rows, rule)
-    everything = pd.Series(True, index=rows.index)
-    parts: dict[str, pd.Series] = {}
-    for prefix, counted in (("", correct), ("all_", everything)):
-        value = pd.to_numeric(rows[metric]).astype("float64").where(counted)
-        share = pd.to_numeric(rows["truth_share"]).astype("float64").where(value.notna())
-        groups = value.groupby(by, dropna=False, sort=True)
-        parts[f"{prefix}mean"], parts[f"{prefix}median"] = groups.mean(), groups.median()
-        parts[f"{prefix}chance"] = share.groupby(by, dropna=False, sort=True).mean()
-        parts[f"{prefix}rows"] = counted.groupby(by, dropna=False, sort=True).sum()
-        parts[f"{prefix}undefined"] = (counted & value.isna()).groupby(by, dropna=False, sort=True).sum()
-    return pd.DataFrame(parts).reset_index()[columns]
+    share = _truth_shares(score, truth_share)
+    value = pd.to_numeric(score[metric]).astype("float64")
+    out = by_cell(score)
+    for prefix, counted in (("", counted_rows(score, rule)), ("all_", pd.Series(True, index=score.index))):
+        known = value.where(counted)
+        groups = known.groupby(score["cell"], sort=False)
+        chance = share.where(known.notna()).groupby(score["cell"], sort=False).mean()
+        lost = (counted & value.isna()).groupby(score["cell"], sort=False).sum()
+        parts = {"mean": groups.mean(), "median": groups.median(), "chance": chance,
+                 "rows": counted.groupby(score["cell"], sort=False).sum(), "undefined": lost}  # fmt: skip
+        for name, values in parts.items():
+            out[f"{prefix}{name}"] = values.reindex(out["cell"]).to_numpy()
+    return out[columns].sort_values([*GROUP, "seed"], ignore_index=True)
+
+
+def by_cell(score: pd.DataFrame) -> pd.DataFrame:
+    """One row per cell of ``score``: its id, the columns of :data:`GROUP` and its seed, which all its rows share."""
+    return score[["cell", *GROUP, "seed"]].drop_duplicates("cell").reset_index(drop=True)
+
+
+def _truth_shares(score: pd.DataFrame, truth_share: pd.DataFrame) -> pd.Series:
+    """The share of marked words of each row of ``score``."""
+    merged = score[["dataset", "row"]].merge(truth_share, on=["dataset", "row"], how="left")
+    return pd.to_numeric(merged["truth_share"]).astype("float64").set_axis(score.index)
 
 
 def metric_table(frames: GecoFrames, metric: str = "mass_accuracy", rule: Rule = "per_model_row") -> pd.DataFrame:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.geco import significance, tables, views
+from analysis.geco import tables, views
+from analysis.geco.findings import REFERENCES
 from analysis.geco.frames import STAGES, GecoFrames, load
 from analysis.geco.record_notes import with_encoder_notes, with_method_notes
+from analysis.geco.statistics import comparisons, signed_rank
 from analysis.geco.styles import NAMES
 from analysis.topic import Numbers, Section, Table, Topic
 from analysis.views import View
@@ -15,16 +17,18 @@ if TYPE_CHECKING:
     from analysis.figures import Picture
 
 MASS, MASS_BY_SEED, ACCURACY = "mass_accuracy.csv", "mass_accuracy_by_seed.csv", "model_accuracy.csv"
+COMPARISONS = "mass_accuracy_comparisons.csv"
 
 
 def _views(numbers: Numbers[GecoFrames]) -> list[View]:
-    found = views.mass_views(numbers.table(MASS), numbers.table(ACCURACY), numbers.titles)
+    pairs = numbers.table(COMPARISONS)
+    found = views.mass_views(numbers.table(MASS), numbers.table(ACCURACY), numbers.titles, pairs, numbers.level)
     found = with_method_notes(found, numbers.ledger, numbers.ids, numbers.titles)
     return with_encoder_notes(found, numbers.ledger, numbers.ids)
 
 
 def _figures(numbers: Numbers[GecoFrames]) -> list[Picture]:
-    from analysis.geco.figures import mass_figures
+    from analysis.geco.figures.mass import mass_figures
 
     return mass_figures(numbers.table(MASS), numbers.table(MASS_BY_SEED), numbers.titles)
 
@@ -53,6 +57,10 @@ TOPIC = Topic[GecoFrames](
             "the same for each seed",
             lambda numbers: tables.metric_by_seed(numbers.frames.score, numbers.frames.truth_share),
         ),
+        COMPARISONS: Table(
+            "every pair of attribution methods on each model: differences over seeds and over source sentences, p",
+            lambda numbers: comparisons.comparison_table(numbers.frames.score, REFERENCES, numbers.level),
+        ),
         "mass_accuracy_paper_rows.csv": Table(
             "mass accuracy over sentences that all models got right, as the paper counts",
             lambda numbers: tables.metric_table(numbers.frames, rule="all_models_sentence"),
@@ -63,7 +71,7 @@ TOPIC = Topic[GecoFrames](
         ),
         "signed_rank_tests.csv": Table(
             "Wilcoxon's test of mass accuracy against chance and against the zero-shot model",
-            lambda numbers: significance.signed_rank_table(numbers.frames),
+            lambda numbers: signed_rank.signed_rank_table(numbers.frames),
         ),
         ACCURACY: Table(
             "accuracy of the classifiers over seeds", lambda numbers: tables.accuracy_table(numbers.frames)

@@ -24,7 +24,7 @@ def shown(ledger: Any, ids: Any = None) -> str:
 
 def test_the_analysis_imports_neither_torch_nor_ray(assert_imports_nothing: Callable[..., str]) -> None:
     ours = "analysis.report, analysis.page, analysis.geco.words_page, analysis.cfe.runtimes, analysis.cfe.figures"
-    code = f"import {ours}, analysis.geco.significance, analysis.geco.figures"
+    code = f"import {ours}, analysis.geco.statistics.signed_rank, analysis.geco.figures"
     assert_imports_nothing(code, ["torch", "ray", "transformers", "sklearn", "captum", "matplotlib.pyplot"])
 
 
