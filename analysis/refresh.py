@@ -70,13 +70,16 @@ def _stamp(ledger: Ledger, cells: Sequence[Cell], data_dir: Path | None) -> byte
     return digest.hexdigest().encode()
 
 
-def _titles(topic: Topic[Any], cells: Sequence[Cell], data_dir: Path | None) -> list[list[tuple[str, str]]]:
-    """What the names in the parameters of a topic's cells are called, by kind."""
+def _titles(topic: Topic[Any], cells: Sequence[Cell], data_dir: Path | None) -> list[list[tuple[str, str, str]]]:
+    """What the names in the parameters of a topic's cells are called and look like, by kind."""
     stages = {stage.name for stage in topic.stages}
     params = [cell.params() for cell in cells if cell.stage in stages]
     titles = Titles(topic.names, data_dir=data_dir)
     used = {names.kind: {own[names.kind] for own in params if own.get(names.kind)} for names in topic.names}
-    return [sorted(titles.of(kind, names).items()) for kind, names in used.items()]
+    return [
+        [(name, title, repr(titles.kind(kind).profile(name))) for name, title in sorted(titles.of(kind, names).items())]
+        for kind, names in used.items()
+    ]
 
 
 def _read(path: Path) -> bytes | None:

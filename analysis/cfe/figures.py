@@ -13,11 +13,11 @@ from matplotlib.lines import Line2D
 
 from analysis.aggregate import highest, lines
 from analysis.cfe.labels import with_labels
-from analysis.cfe.styles import DATASETS, FAMILIES, METHODS, TITLES
+from analysis.cfe.styles import TITLES
 from analysis.cfe.untested import why_nothing_was_tested
 from analysis.figures import FAINT, GREY, Picture, empty, grid_of_panels, heading, legend_columns, render
 from analysis.styles import Style, Titles
-from analysis.views import counted, ordered, title_of
+from analysis.views import counted, label_styles, names_of, ordered, title_of
 from geco_ray.table import amount
 
 
@@ -57,7 +57,7 @@ def _trade_off_alt(part: pd.DataFrame) -> str:
 
 
 def _trade_off(part: pd.DataFrame) -> Figure:
-    datasets = DATASETS.in_order(part["dataset"])
+    datasets = names_of(part, "dataset")
     known = part[part["empirical_robustness"].notna() & part["distance"].notna()]
     low = (known["empirical_robustness"] - known["empirical_robustness_sd"].fillna(0)).min()
     floor = max(0.0, 10 * math.floor(10 * low - 0.3))
@@ -83,9 +83,7 @@ def _trade_off(part: pd.DataFrame) -> Figure:
 
 
 def _styles(part: pd.DataFrame) -> dict[str, Style]:
-    names = part.drop_duplicates("method_label").set_index("method_label")["method"]
-    labels = ordered(part, METHODS, "method", "method_label")
-    return METHODS.variants([(names[label], label) for label in labels])
+    return label_styles(part, "method", "method_label")
 
 
 def _trade_off_panel(axes: Axes, part: pd.DataFrame, floor: float, styles: dict[str, Style]) -> None:
@@ -183,9 +181,9 @@ def family_figures(table: pd.DataFrame, titles: Titles = TITLES) -> list[Picture
 
 
 def _families(part: pd.DataFrame) -> Figure:
-    datasets = DATASETS.in_order(part["dataset"])
-    families = FAMILIES.in_order(part["family"])
-    methods = ordered(part, METHODS, "method", "method_label")
+    datasets = names_of(part, "dataset")
+    families = names_of(part, "family")
+    methods = ordered(part, "method", "method_label")
     figure, panels = grid_of_panels(len(datasets), 1.15 + 0.3 * len(methods), 1.35)
     names = [title_of(part, "family", family) for family in families]
     image: Any = None

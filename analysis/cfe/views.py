@@ -13,30 +13,19 @@ from analysis.cfe.findings import concordance_finding, family_findings, table_6_
 from analysis.cfe.labels import with_labels
 from analysis.cfe.ranking import agreement, shown_reversals
 from analysis.cfe.settings import settings_sentence
-from analysis.cfe.styles import DATASETS, FAMILIES, METHODS, TITLES
+from analysis.cfe.styles import TITLES
 from analysis.cfe.tables import SHORT
 from analysis.comparison.pairs import LEVEL
 from analysis.comparison.ranks import concordance
 from analysis.comparison.sentences import comparison_notes
 from analysis.styles import Titles
-from analysis.views import GAP, View, counted, number, ordered, spread, title_of
+from analysis.views import GAP, View, counted, names_of, number, ordered, spread, title_of
 from geco_ray.cfe.metrics import METRICS
 from geco_ray.errors import simplify
 
 RATES = {
     SHORT.get(name, name): f"{METRICS[name].title} %"
     for name in ("coverage", "base_validity", "empirical_robustness", "end_to_end_robustness")
-}
-
-NARROW_FAMILIES = {
-    "architecture": "Arch.",
-    "bootstrap": "Boot.",
-    "seed": "Seed",
-    "training_config": "Config",
-    "label_update": "Label",
-    "deletion": "Delet.",
-    "data_addition": "Addit.",
-    "bounded_parameter": "Perturb.",
 }
 
 SHARED_DRAWS = (
@@ -60,7 +49,7 @@ def table_6_views(
     header = ("Method", *RATES.values(), METRICS["distance"].title)
     for (dataset, protocol, seeding), part in _parts(with_labels(table, titles)):
         by_label = {row.method_label: row for row in lines(part)}
-        rows = tuple(_table_6_row(by_label[label]) for label in ordered(part, METHODS, "method", "method_label"))
+        rows = tuple(_table_6_row(by_label[label]) for label in ordered(part, "method", "method_label"))
         seeds = counted(part["seeds"], "base model", "base models")
         requests = counted(part["requests"], "request", "requests")
         where = f"{title_of(part, 'dataset', dataset)}, protocol {protocol}, seeding {seeding}"
@@ -108,37 +97,42 @@ def family_views(
     """
     if table.empty:
         return []
-    labelled, views = with_labels(table, titles), []
-    for (dataset, protocol, seeding), part in _parts(labelled):
-        families = FAMILIES.in_order(part["family"])
+    views = []
+    for part_of, part in _parts(with_labels(table, titles)):
+        families = names_of(part, "family")
         cells = {(row.method_label, row.family): row for row in lines(part)}
         rows = []
-        for method in ordered(part, METHODS, "method", "method_label"):
-            texts = []
-            for family in families:
-                cell: Any = cells.get((method, family))
-                texts.append(GAP if cell is None else number(100 * cell.empirical_robustness, 1))
-            rows.append((method, *texts))
-        rows += _draw_rows(part, families)
-        values = part.pivot_table(index="method_label", columns="family", values="empirical_robustness", dropna=False)
-        shown = _shown_reversals(per_seed, (dataset, protocol, seeding), level)
-        findings = family_findings(agreement(values), shown)
-        where = f"{title_of(part, 'dataset', dataset)}, protocol {protocol}, seeding {seeding}"
-        names = {family: title_of(part, "family", family) for family in families}
-        views.append(
-            View(
-                f"families_{dataset}_{protocol}_{seeding}",
-                f"Robustness by what changed: {where}",
-                ("Method", *(_family_header(family, name) for family, name in names.items())),
-                tuple(rows),
-                findings,
-                _family_notes(part),
-                footer=len(rows) - part["method_label"].nunique(),
-                narrow=("Method", *(NARROW_FAMILIES.get(family, name) for family, name in names.items())),
-                setup=settings_sentence(part),
+        for method in ordered(part, "method", "method_label"):
+            own: list[Any] = [cells.get((method, family)) for family in families]
+            rows.append(
+                (method, *(GAP if cell is None else number(100 * cell.empirical_robustness, 1) for cell in own))
             )
+        rows += _draw_rows(part, families)
+        names = {family: title_of(part, "family", family) for family in families}
+        profile = titles.kind("family").profile
+        view = View(
+            "_".join(("families", *part_of)),
+            f"Robustness by what changed: {_where(part, part_of)}",
+            ("Method", *(_family_header(family, name) for family, name in names.items())),
+            tuple(rows),
+            _family_findings(part, _shown_reversals(per_seed, part_of, level)),
+            _family_notes(part),
+            footer=len(rows) - part["method_label"].nunique(),
+            narrow=("Method", *(profile(family).short or name for family, name in names.items())),
+            setup=settings_sentence(part),
         )
+        views.append(view)
     return views
+
+
+def _where(part: pd.DataFrame, part_of: tuple[str, str, str]) -> str:
+    dataset, protocol, seeding = part_of
+    return f"{title_of(part, 'dataset', dataset)}, protocol {protocol}, seeding {seeding}"
+
+
+def _family_findings(part: pd.DataFrame, shown: int) -> tuple[str, ...]:
+    values = part.pivot_table(index="method_label", columns="family", values="empirical_robustness", dropna=False)
+    return family_findings(agreement(values), shown)
 
 
 def _shown_reversals(per_seed: pd.DataFrame | None, part: tuple[str, str, str], level: float) -> int:
@@ -179,7 +173,7 @@ def _draw_rows(part: pd.DataFrame, families: Sequence[str]) -> list[tuple[str, .
 
 def _parts(table: pd.DataFrame) -> list[tuple[tuple[str, str, str], pd.DataFrame]]:
     parts = []
-    for dataset in DATASETS.in_order(table["dataset"]):
+    for dataset in names_of(table, "dataset"):
         groups = table[table["dataset"] == dataset].groupby(["protocol", "seeding"], dropna=False, sort=True)
         for (protocol, seeding), part in groups:
             parts.append(((dataset, str(protocol), str(seeding)), part))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,20 +11,29 @@ from analysis.aggregate import lines
 from analysis.comparison.sentences import Words, by_label, leaders, level_with, standing
 from analysis.findings import listed
 from analysis.geco.unvalued import why_no_value
+from analysis.styles import Names
 from analysis.views import spread
 
-# Uniform random knows nothing and Pattern Variant looks at the data alone: neither explains a model.
-REFERENCES = frozenset({"uniform_random", "pattern_variant"})
 REFERENCE_NOTE = (
-    "References, which explain no model: Uniform random draws its attributions by chance; Pattern Variant looks up how "
-    "each word goes together with the labels (their covariance in the data) without looking at a model."
+    "References are methods that say they explain no model: they draw at chance, or look at the data alone (how each "
+    "word goes together with the labels)."
 )
 WORDS = Words("ahead of", ("seed", "seeds"), "source sentences", 2)
 
 
 def reference_labels(part: pd.DataFrame) -> set[str]:
     """The labels of the methods that explain no model and are there to compare with."""
-    return set(part.loc[part["method"].isin(REFERENCES), "method_label"])
+    return set(part.loc[is_reference(part), "method_label"])
+
+
+def is_reference(part: pd.DataFrame) -> pd.Series:
+    """A flag per row: whether the method says that it explains no model."""
+    return part["method_aims"].map(lambda aims: aims is False).astype(bool)
+
+
+def references(names: Names, methods: Iterable[str]) -> frozenset[str]:
+    """Those of ``methods`` that say they explain no model."""
+    return frozenset(name for name in set(methods) if names.profile(name).aims is False)
 
 
 def mass_findings(part: pd.DataFrame, models: Sequence[str], pairs: pd.DataFrame) -> tuple[str, ...]:
@@ -35,11 +44,12 @@ def mass_findings(part: pd.DataFrame, models: Sequence[str], pairs: pd.DataFrame
     sentences = []
     for model in models:
         own = part[part["model_label"] == model]
-        rows = {row.method_label: row for row in lines(own) if row.method not in REFERENCES}
+        rows = {row.method_label: row for row in lines(own) if row.method_aims is not False}
         means = {label: float(row.mean) for label, row in rows.items()}
         order = leaders(means)
         if not order:
-            sentences.append(f"{model}: {why_no_value(own, REFERENCES)}.")
+            aside = set(own.loc[is_reference(own), "method"])
+            sentences.append(f"{model}: {why_no_value(own, aside)}.")
             continue
         best, level = rows[order[0]], level_with(order, means)
         value, labels = spread(best.mean, best.mean_sd, best.mean_n, 2), _labels(own)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from analysis.geco import tables, views
-from analysis.geco.findings import REFERENCES
+from analysis.geco.findings import references
 from analysis.geco.frames import STAGES, GecoFrames, load
 from analysis.geco.record_notes import with_encoder_notes, with_method_notes
 from analysis.geco.statistics import comparisons, signed_rank
@@ -25,6 +27,12 @@ def _views(numbers: Numbers[GecoFrames]) -> list[View]:
     found = views.mass_views(numbers.table(MASS), numbers.table(ACCURACY), numbers.titles, pairs, numbers.level)
     found = with_method_notes(found, numbers.ledger, numbers.ids, numbers.titles)
     return with_encoder_notes(found, numbers.ledger, numbers.ids)
+
+
+def _comparisons(numbers: Numbers[GecoFrames]) -> pd.DataFrame:
+    score = numbers.frames.score
+    aside = references(numbers.titles.kind("method"), score["method"].unique())
+    return comparisons.comparison_table(score, aside, numbers.level)
 
 
 def _figures(numbers: Numbers[GecoFrames]) -> list[Picture]:
@@ -59,7 +67,7 @@ TOPIC = Topic[GecoFrames](
         ),
         COMPARISONS: Table(
             "every pair of attribution methods on each model: differences over seeds and over source sentences, p",
-            lambda numbers: comparisons.comparison_table(numbers.frames.score, REFERENCES, numbers.level),
+            lambda numbers: _comparisons(numbers),
         ),
         "mass_accuracy_paper_rows.csv": Table(
             "mass accuracy over sentences that all models got right, as the paper counts",

@@ -14,9 +14,9 @@ from analysis.geco.findings import REFERENCE_NOTE, WORDS, mass_findings, referen
 from analysis.geco.frames import model_settings
 from analysis.geco.labels import with_labels
 from analysis.geco.settings import settings_sentence
-from analysis.geco.styles import DATASETS, METHODS, PARADIGMS, TITLES
+from analysis.geco.styles import TITLES
 from analysis.styles import Titles
-from analysis.views import GAP, View, number, ordered, spread, title_of
+from analysis.views import GAP, View, names_of, number, ordered, spread, title_of
 
 
 def accuracy_views(accuracy: pd.DataFrame, mass: pd.DataFrame) -> dict[tuple[str, str, str], tuple[str, int]]:
@@ -49,7 +49,7 @@ def mass_views(
     pairs = pd.DataFrame() if pairs is None else pairs
     notes = comparison_notes(pairs, WORDS, level) if len(pairs) else ()
     views = []
-    for dataset in DATASETS.in_order(table["dataset"]):
+    for dataset in names_of(table, "dataset"):
         for protocol, part in table[table["dataset"] == dataset].groupby("protocol", dropna=False, sort=True):
             view = _mass_view(dataset, str(protocol), part, accuracies, pairs)
             views.append(replace(view, notes=(*view.notes, *notes)))
@@ -60,8 +60,8 @@ def _mass_view(
     dataset: str, protocol: str, part: pd.DataFrame, accuracies: dict[tuple[str, str, str], tuple[str, int]],
     pairs: pd.DataFrame,
 ) -> View:  # fmt: skip
-    models = ordered(part, PARADIGMS, "paradigm", "model_label")
-    methods = ordered(part, METHODS, "method", "method_label")
+    models = ordered(part, "paradigm", "model_label")
+    methods = ordered(part, "method", "method_label")
     usual = {model: int(part.loc[part["model_label"] == model, "mean_n"].max()) for model in models}
     cells = {(row.method_label, row.model_label): row for row in lines(part)}
     references = reference_labels(part)

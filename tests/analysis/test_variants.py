@@ -10,6 +10,7 @@ from analysis.cfe.styles import TITLES
 from analysis.cfe.views import _family_header
 from analysis.figures import legend_columns
 from analysis.geco.styles import METHODS, PARADIGMS
+from analysis.styles import variants
 from analysis.views import ordered
 
 
@@ -17,14 +18,16 @@ def test_numbers_in_labels_sort_as_numbers() -> None:
     options = ("n_steps=10", "n_steps=5", "n_steps=200", "rate=0.01", "rate=1e-05", "rate=0.001")
     table = pd.DataFrame({"method": "integrated_gradients", "label": [f"IG [{text}]" for text in options]})
     table.loc[len(table)] = ["saliency", "Saliency"]
-    found = ordered(table, METHODS, "method", "label")
+    table["method_rank"] = [METHODS.style(name).rank for name in table["method"]]
+    found = ordered(table, "method", "label")
     assert found == ["Saliency", "IG [n_steps=5]", "IG [n_steps=10]", "IG [n_steps=200]", "IG [rate=1e-05]",
                      "IG [rate=0.001]", "IG [rate=0.01]"]  # fmt: skip
 
 
 def test_variants_of_one_model_are_styled_apart_and_the_first_keeps_its_style() -> None:
     names = ("BERT-C", *["OLA-CEA"] * 5)
-    found = PARADIGMS.variants([(name, f"{name} {place}") for place, name in enumerate(names)])
+    looks = {name: PARADIGMS.style(name) for name in names}
+    found = variants([(name, f"{name} {place}") for place, name in enumerate(names)], looks)
     assert found["BERT-C 0"] == PARADIGMS.style("BERT-C")
     assert found["OLA-CEA 1"] == PARADIGMS.style("OLA-CEA")
     assert len({(each.colour, each.marker) for each in found.values()}) == 6
