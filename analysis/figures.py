@@ -8,6 +8,7 @@ fixed metadata, fixed hash salt.
 
 from __future__ import annotations
 
+import html
 import io
 import re
 import textwrap
@@ -48,7 +49,8 @@ _STYLE: Any = {
     "ytick.color": "#B0B0B0",
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",  # text as text: it can be searched, copied and read aloud
+    "pdf.fonttype": 42,
     "svg.hashsalt": "geco_ray",
     "path.simplify": True,
     "text.usetex": False,
@@ -61,12 +63,17 @@ DPI = 150
 
 @dataclass(frozen=True)
 class Picture:
-    """A rendered figure: file name without suffix, a sentence for people who can't see it, and its bytes."""
+    """A rendered figure: file name without suffix, a sentence for people who can't see it, and its bytes.
+
+    ``table`` names the CSV file (without suffix) that holds the numbers that are drawn.
+    """
 
     name: str
     alt: str
     png: bytes
     svg: bytes
+    pdf: bytes = b""
+    table: str = ""
 
 
 _notes: ContextVar[tuple[str, ...]] = ContextVar("notes", default=())  # sentences that a figure says about itself
@@ -93,12 +100,22 @@ def render(name: str, alt: str, draw: Callable[[], Figure]) -> Picture:
             token = _notes.set(notes)
             png, _, figure = _encode(draw)
             _notes.reset(token)
-        alt, svg = visible(" ".join([alt, *notes])), io.BytesIO()
+        alt, svg, pdf = visible(" ".join([alt, *notes])), io.BytesIO(), io.BytesIO()
+        figure.set_layout_engine("none")  # it is laid out: the other forms have the same places
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=_LACKS)
             figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "geco_ray", "Title": alt})
-    text = "\n".join(line.rstrip() for line in svg.getvalue().decode().splitlines()) + "\n"
-    return Picture(name, alt, png, text.encode())
+            figure.savefig(pdf, format="pdf", metadata={"CreationDate": None, "Creator": "geco_ray", "Producer": None})
+    return Picture(name, alt, png, _described(svg.getvalue().decode(), name, alt), pdf.getvalue())
+
+
+def _described(svg: str, name: str, alt: str) -> bytes:
+    """An SVG whose first elements are its title and description."""
+    head, rest = svg[: svg.index("<svg")], svg[svg.index("<svg") :]
+    opening, _, body = rest.partition(">")
+    title = f"<title>{html.escape(name.replace('_', ' '))}</title><desc>{html.escape(alt)}</desc>"
+    lines = f"{head}{opening}>\n {title}{body}".splitlines()
+    return ("\n".join(line.rstrip() for line in lines) + "\n").encode()
 
 
 def _encode(draw: Callable[[], Figure]) -> tuple[bytes, tuple[str, ...], Figure]:

@@ -96,6 +96,8 @@ class Numbers(Generic[F]):
         self.titles = Titles(names, _recorded_titles(topic.names, self._records.values()), data_dir)
         self.level = 0.05
         self._tables: dict[str, pd.DataFrame] = {}
+        self._views: list[View] | None = None
+        self._pictures: list[Picture] | None = None
 
     def table(self, file: str) -> pd.DataFrame:
         """The table of that CSV file."""
@@ -109,11 +111,15 @@ class Numbers(Generic[F]):
 
     def views(self) -> list[View]:
         """The tables as people read them."""
-        return self.topic.views(self)
+        if self._views is None:
+            self._views = self.topic.views(self)
+        return self._views
 
     def pictures(self) -> list[Picture]:
         """All figures that there are numbers for."""
-        return self.topic.figures(self)
+        if self._pictures is None:
+            self._pictures = self.topic.figures(self)
+        return self._pictures
 
     def counts(self) -> list[tuple[str, int]]:
         """Finished cells by stage, stages without any left out."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -63,6 +63,12 @@ def to_markdown(view: View) -> str:
     lines += ["", _small(view.setup)] if view.setup else []
     lines += [text for finding in view.findings for text in ("", escape_signs(finding))]
     return "\n".join(lines) + "\n"
+
+
+def to_latex(view: View) -> str:
+    """The view as a LaTeX table, its findings, settings and notes below it."""
+    below = tuple(text for text in (*view.findings, view.setup, *view.notes) if text)
+    return replace(view.table, notes=below).render("latex")
 
 
 def _small(text: str) -> str:
