@@ -57,7 +57,7 @@ _STYLE: Any = {
     "text.parse_math": False,  # a name with a dollar sign is no formula
 }
 _LACKS = r"Glyph \d+ .*missing from font"  # matplotlib's warning
-WIDTH = 10.0
+WIDTH = 10.0  # inches
 DPI = 150
 
 
@@ -90,8 +90,11 @@ class PlainFigure(Figure):
         return legend
 
 
-def render(name: str, alt: str, draw: Callable[[], Figure]) -> Picture:
-    """Draw and encode a figure under the house style, whatever style the caller's process has set."""
+def render(name: str, alt: str, draw: Callable[[], Figure], table: str = "") -> Picture:
+    """Draw and encode a figure under the house style, whatever style the caller's process has set.
+
+    ``table``: the CSV file, without suffix, that its numbers are from.
+    """
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE)
@@ -106,7 +109,7 @@ def render(name: str, alt: str, draw: Callable[[], Figure]) -> Picture:
             warnings.filterwarnings("ignore", message=_LACKS)
             figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "geco_ray", "Title": alt})
             figure.savefig(pdf, format="pdf", metadata={"CreationDate": None, "Creator": "geco_ray", "Producer": None})
-    return Picture(name, alt, png, _described(svg.getvalue().decode(), name, alt), pdf.getvalue())
+    return Picture(name, alt, png, _described(svg.getvalue().decode(), name, alt), pdf.getvalue(), table)
 
 
 def _described(svg: str, name: str, alt: str) -> bytes:
@@ -169,6 +172,13 @@ def heading(figure: Figure, title: str, subtitle: str) -> None:
     figure.text(0.008, 1 - 0.10 / height, title, ha="left", va="top", fontsize=13, fontweight="bold")
     place = 1 - 0.40 / height
     figure.text(0.008, place, "\n".join(wrapped), ha="left", va="top", fontsize=9, color=GREY, linespacing=1.35)
+
+
+def ink_on(colour: Sequence[float]) -> str:
+    """Black or white, whichever has more contrast on an RGB colour (0 to 1); one of them has at least 4.5."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#000000" if luminance > 0.179 else "#FFFFFF"
 
 
 def legend_columns(labels: Sequence[str], most: int) -> int:

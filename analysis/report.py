@@ -62,9 +62,9 @@ def write_report(
 ) -> list[Path]:
     """Write the report of the finished cells among ``ids`` (all when None) into ``folder``.
 
-    Files: ``index.html`` (self-contained), ``tables.md``, each table of numbers as CSV and Parquet, each table for people
-    as LaTeX, each figure as PNG, SVG and PDF, and what the benchmarks' own sections hold. The same cells give the same
-    bytes, and a file whose content would not change is not touched.
+    Files: ``index.html`` (self-contained), ``tables.md``, each table of numbers as CSV and Parquet, each table for
+    people as LaTeX, each figure as PNG, SVG and PDF, and what the benchmarks' own sections hold. The same cells give
+    the same bytes, and a file whose content would not change is not touched.
 
     ``name`` is the grid; ``numbers`` are those of :func:`read_numbers`, if they are read already.
 

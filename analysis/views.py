@@ -89,6 +89,17 @@ def number(value: Any, digits: int) -> str:
     return GAP if value is None or pd.isna(value) else f"{value:.{digits}f}"
 
 
+def percent(fraction: Any, digits: int) -> str:
+    """A fraction in percent; 100 and 0 are kept for all and nothing, so .9999 has more decimals: ``99.99``."""
+    if fraction is None or pd.isna(fraction) or fraction in (0, 1):
+        return number(None if fraction is None or pd.isna(fraction) else 100 * fraction, digits)
+    for more in range(digits, digits + 4):
+        text = f"{100 * fraction:.{more}f}"
+        if float(text) not in (0.0, 100.0):
+            return text
+    return f">{100 - 10.0**-more:.{more}f}" if fraction > 0.5 else f"<{10.0**-more:.{more}f}"
+
+
 def spread(mean: Any, sd: Any, n: Any, digits: int, usual: int | None = None) -> str:
     """``0.71 ± 0.03``; n is added when it is 0 or 1 or, with ``usual``, when it differs from that."""
     seeds = 0 if n is None or pd.isna(n) else int(n)

@@ -11,7 +11,7 @@ from analysis.cfe.untested import untested, why_nothing_was_tested
 from analysis.comparison.ranks import Concordance
 from analysis.comparison.sentences import by_label, leaders, level_with, standing
 from analysis.findings import listed
-from analysis.views import number
+from analysis.views import number, percent
 from geco_ray.table import amount
 
 _LEADS = {"empirical_robustness": "Most robust among base-valid answers", "end_to_end": "Most robust end to end",
@@ -62,7 +62,8 @@ def _lead(part: pd.DataFrame, pairs: pd.DataFrame, metric: str) -> str:
     if not order:
         return f"{_LEADS[metric]}: no method has a value."
     best, level = rows[order[0]], level_with(order, means)
-    value = number(words.factor * means[order[0]], words.digits) + (" %" if words.factor != 1 else "")
+    mean = means[order[0]]
+    value = f"{percent(mean, words.digits)} %" if words.factor != 1 else number(mean, words.digits)
     sd = getattr(best, f"{metric}_sd")
     spread = "" if pd.isna(sd) else f" ± {number(words.factor * sd, words.digits)}"
     if len(order) == 1:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from analysis.figures import Picture
 
 TABLE_6, FAMILIES, FAMILIES_BY_SEED = "table_6.csv", "families.csv", "families_by_seed.csv"
-COMPARISONS = "comparisons.csv"
+TABLE_6_BY_SEED, COMPARISONS = "table_6_by_seed.csv", "comparisons.csv"
 
 
 def _views(numbers: Numbers[CfeFrames]) -> list[View]:
@@ -25,10 +25,13 @@ def _views(numbers: Numbers[CfeFrames]) -> list[View]:
 
 
 def _figures(numbers: Numbers[CfeFrames]) -> list[Picture]:
-    from analysis.cfe.figures import family_figures, trade_off_figures
+    from analysis.cfe.figures.decomposition import decomposition_figures
+    from analysis.cfe.figures.families import family_figures
+    from analysis.cfe.figures.trade_off import trade_off_figures
 
     return [
         *trade_off_figures(numbers.table(TABLE_6), numbers.titles),
+        *decomposition_figures(numbers.table(TABLE_6), numbers.table(TABLE_6_BY_SEED), numbers.titles),
         *family_figures(numbers.table(FAMILIES), numbers.titles),
     ]
 
@@ -45,7 +48,7 @@ TOPIC = Topic[CfeFrames](
             "coverage, base validity, robustness and distance of each counterfactual method over base models",
             lambda numbers: tables.table_6(numbers.frames),
         ),
-        "table_6_by_seed.csv": Table(
+        TABLE_6_BY_SEED: Table(
             "the same for each base model, with all counts", lambda numbers: tables.table_by_seed(numbers.frames)
         ),
         COMPARISONS: Table(

@@ -19,7 +19,7 @@ from analysis.comparison.pairs import LEVEL
 from analysis.comparison.ranks import concordance
 from analysis.comparison.sentences import comparison_notes
 from analysis.styles import Titles
-from analysis.views import GAP, View, counted, names_of, number, ordered, spread, title_of
+from analysis.views import GAP, View, counted, names_of, number, ordered, percent, spread, title_of
 from geco_ray.cfe.metrics import METRICS
 from geco_ray.errors import simplify
 
@@ -48,8 +48,8 @@ def table_6_views(
     over_data = _over_data_sets(with_labels(table, titles))
     header = ("Method", *RATES.values(), METRICS["distance"].title)
     for (dataset, protocol, seeding), part in _parts(with_labels(table, titles)):
-        by_label = {row.method_label: row for row in lines(part)}
-        rows = tuple(_table_6_row(by_label[label]) for label in ordered(part, "method", "method_label"))
+        by_label, usual = {row.method_label: row for row in lines(part)}, int(part["seeds"].max())
+        rows = tuple(_table_6_row(by_label[label], usual) for label in ordered(part, "method", "method_label"))
         seeds = counted(part["seeds"], "base model", "base models")
         requests = counted(part["requests"], "request", "requests")
         where = f"{title_of(part, 'dataset', dataset)}, protocol {protocol}, seeding {seeding}"
@@ -81,8 +81,7 @@ def _over_data_sets(table: pd.DataFrame) -> list[str]:
     return found
 
 
-def _table_6_row(row: Any) -> tuple[str, ...]:
-    usual = int(row.seeds)
+def _table_6_row(row: Any, usual: int) -> tuple[str, ...]:
     rates = (_percent(getattr(row, m), getattr(row, f"{m}_sd"), getattr(row, f"{m}_n"), usual) for m in RATES)
     distance = spread(row.distance, row.distance_sd, row.distance_n, 3, usual)
     return (row.method_label, *rates, distance)
@@ -181,7 +180,8 @@ def _parts(table: pd.DataFrame) -> list[tuple[tuple[str, str, str], pd.DataFrame
 
 
 def _percent(mean: Any, sd: Any, n: Any, usual: int) -> str:
-    return spread(None if pd.isna(mean) else 100 * mean, None if pd.isna(sd) else 100 * sd, n, 1, usual)
+    text = spread(None if pd.isna(mean) else 100 * mean, None if pd.isna(sd) else 100 * sd, n, 1, usual)
+    return text if text.startswith(GAP) else text.replace(number(100 * mean, 1), percent(mean, 1), 1)
 
 
 def _table_6_notes(part: pd.DataFrame) -> list[str]:

@@ -59,8 +59,8 @@ def standing(best: str, others: Sequence[str], pairs: Pairs, words: Words) -> st
     for other in others:
         groups[_verdict(best, other, pairs, words.largest)].append(other)
     parts = [f"{words.ahead} {_names(groups['ahead'], others)}"] if groups["ahead"] else []
-    parts += [_disagreement(best, other, pairs, words, "seeds") for other in groups["seeds_ahead"]]
-    parts += [_disagreement(best, other, pairs, words, "clusters") for other in groups["clusters_ahead"]]
+    parts += [_disagreement(best, groups[f"{side}_ahead"], pairs, words, side) for side in ("seeds", "clusters")]
+    parts = [part for part in parts if part]
     if groups["level"]:
         nearest = _interval(best, groups["level"][0], pairs, words)
         parts.append(f"not told apart from {_names(groups['level'], others)}{nearest}")
@@ -95,15 +95,19 @@ def _bounds(best: str, other: str, pairs: Pairs, words: Words, prefix: str = "")
     return sign * row.difference, ends[0], ends[1]
 
 
-def _disagreement(best: str, other: str, pairs: Pairs, words: Words, sides: str) -> str:
-    over_seeds, over_clusters = (_bounds(best, other, pairs, words, prefix) for prefix in ("", "cluster_"))
+def _disagreement(best: str, others: Sequence[str], pairs: Pairs, words: Words, sides: str) -> str:
+    """Both intervals to the nearest of those where only one of them keeps clear of 0; empty without any."""
+    if not others:
+        return ""
+    over_seeds, over_clusters = (_bounds(best, others[0], pairs, words, prefix) for prefix in ("", "cluster_"))
     seeds, clusters = _bracket(over_seeds, words), _bracket(over_clusters, words)
     one, two = (words.seeds[1], seeds), (words.clusters, clusters)
     yes, no = (one, two) if sides == "seeds" else (two, one)
     value = over_seeds[0] if over_seeds else 0.0
+    to = f"to {others[0]}: " if len(others) > 1 else ""
     return (
-        f"{words.ahead} {other} over {yes[0]} alone (difference {value:.{words.digits}f}, {yes[1]}), "
-        f"not told apart over {no[0]} ({no[1]})"
+        f"{words.ahead} {listed(others)} over {yes[0]} alone, not told apart over {no[0]} "
+        f"({to}{value:.{words.digits}f}, {yes[1]} and {no[1]})"
     )
 
 

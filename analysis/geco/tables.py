@@ -95,7 +95,8 @@ def ranking_table(frames: GecoFrames) -> pd.DataFrame:
     if not tables:
         return pd.DataFrame(columns=["metric", *GROUP])
     table = pd.concat(tables, ignore_index=True)
-    return table[["metric", *(name for name in table.columns if name not in ("metric", "chance", "all_chance"))]]
+    aside = ("metric", *(f"{prefix}chance{end}" for prefix in ("", "all_") for end in ("", "_sd", "_n")))
+    return table[["metric", *(name for name in table.columns if name not in aside)]]
 
 
 def accuracy_table(frames: GecoFrames) -> pd.DataFrame:

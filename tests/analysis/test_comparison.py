@@ -94,8 +94,7 @@ def test_a_sentence_names_both_intervals_where_they_disagree() -> None:
     assert pairs["verdict"].tolist() == ["seeds_ahead"]
     found = by_label(pairs, {("a", ""): "A", ("b", ""): "B"})
     assert standing("A", ["B"], found, WORDS) == (
-        "ahead of B over seeds alone (difference 0.40, [0.35, 0.45]), "
-        "not told apart over source sentences ([-0.75, 1.55])"
+        "ahead of B over seeds alone, not told apart over source sentences (0.40, [0.35, 0.45] and [-0.75, 1.55])"
     )
     assert "not told apart from A" in standing("B", ["A"], found, WORDS)
 

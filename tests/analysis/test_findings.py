@@ -94,7 +94,8 @@ def test_one_model_is_compared_over_its_sentences_alone(full_ledger: Any) -> Non
     (one_model,) = [text for text in mass if text.startswith("BERT-ZS: ")]
     assert one_model.startswith(f"BERT-ZS: the highest mean mass accuracy is that of {best}, ")
     assert "over source sentences alone" in one_model
-    assert "not told apart over seeds (no interval)" in one_model
+    assert "not told apart over seeds (" in one_model
+    assert "no interval" in one_model
 
 
 def test_equals_share_the_lead(kit: Any) -> None:
@@ -185,7 +186,7 @@ def test_pages_stand_alone_and_escape_what_they_show(kit: Any, tmp_path: Path) -
         identifiers = re.findall(r'<[^>]* id="([^"]+)"', text)
         assert len(identifiers) == len(set(identifiers))
     index = (tmp_path / "index.html").read_text()
-    assert index.count("<svg") == 3
+    assert index.count("<svg") == index.count("<figure")
     for link in re.findall(r'<li><a href="([^"]+)"', index):
         assert (tmp_path / link).is_file()
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from analysis.cfe.figures import _distance_range
+from analysis.cfe.figures.families import percent_text
+from analysis.cfe.figures.trade_off import _distance_range
+from analysis.cfe.findings import whole_percent
 from analysis.cfe.styles import TITLES
 from analysis.cfe.views import _family_header
-from analysis.figures import legend_columns
+from analysis.figures import ink_on, legend_columns
 from analysis.geco.styles import METHODS, PARADIGMS
 from analysis.styles import variants
-from analysis.views import ordered
+from analysis.views import ordered, percent
 
 
 def test_numbers_in_labels_sort_as_numbers() -> None:
@@ -60,3 +62,27 @@ def test_a_family_shows_the_grids_name_where_its_title_is_another_word() -> None
     assert [_family_header(name, titles[name]) for name in names] == [
         "New seed", "Parameter perturb. (bounded_parameter)", "Training config", "Deletion",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"),
+    [(1, "100.0"), (0, "0.0"), (0.9996, "99.96"), (0.99999, "99.999"), (0.995, "99.5"), (None, "–")],
+)
+def test_a_hundred_percent_is_all_and_nothing_else(fraction: float | None, text: str) -> None:
+    assert percent(fraction, 1) == text
+
+
+def test_heat_maps_say_100_for_100_alone() -> None:
+    assert [percent_text(value) for value in (100, 99.97, 99.6, 99.4, 0.2, 0)] == [
+        "100",
+        "99.9",
+        "99.6",
+        "99",
+        "0.2",
+        "0",
+    ]
+    assert [whole_percent(value) for value in (1, 0.996, 0.61, 0.001, 0)] == ["100", ">99", "61", "<1", "0"]
+
+
+def test_ink_has_contrast_on_every_colour() -> None:
+    assert (ink_on((1, 1, 1)), ink_on((0, 0.13, 0.3)), ink_on((0.99, 0.9, 0.2))) == ("#000000", "#FFFFFF", "#000000")
