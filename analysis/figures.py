@@ -149,9 +149,11 @@ def _show_control_characters(figure: Figure) -> None:
                 formatter.seq = [visible(str(label)) for label in formatter.seq]
 
 
-def grid_of_panels(count: int, height: float, extra: float, sharey: bool = True) -> tuple[Figure, list[Axes]]:
-    """A figure of README width with ``count`` panels, two per row, and ``extra`` inches for heading and legend."""
-    columns = 1 if count <= 1 else 2
+def grid_of_panels(
+    count: int, height: float, extra: float, sharey: bool = True, most: int = 2
+) -> tuple[Figure, list[Axes]]:
+    """A figure of README width with ``count`` panels, ``most`` per row, and ``extra`` inches for heading and legend."""
+    columns = min(max(count, 1), most)
     rows = max(1, -(-count // columns))
     figure = PlainFigure(figsize=(WIDTH, rows * height + extra), dpi=DPI)
     grid = figure.subplots(rows, columns, squeeze=False, sharex=False, sharey="row" if sharey else False)

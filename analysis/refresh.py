@@ -48,7 +48,7 @@ def refresh_report(
     if console is not None:
         print_tables(ledger, ids, console, numbers)
     if stale:
-        write_report(ledger, ids, folder, grid, numbers)
+        write_report(ledger, ids, folder, grid, numbers, cells)
         publish(folder, {_STAMP: stamp})
     if console is not None:
         console.print(f"Tables and figures: {folder / 'index.html'}", highlight=False, soft_wrap=True)
@@ -60,6 +60,9 @@ def _stamp(ledger: Ledger, cells: Sequence[Cell], data_dir: Path | None) -> byte
     ids = {cell.id for cell in cells}
     finished = sorted(name for stage in {cell.stage for cell in cells} for name in ledger.done(stage) if name in ids)
     digest = hashlib.sha256(f"{__version__} {' '.join(finished)}".encode())
+    for stage in sorted({cell.stage for cell in cells}):  # what the page says of missing cells
+        failures = {name: str(failure.get("error")) for name, failure in ledger.failures(stage).items() if name in ids}
+        digest.update(json.dumps([stage, len(ids), sorted(failures.items())]).encode())
     found = topics()
     for topic in found:
         digest.update(json.dumps(_titles(topic, cells, data_dir)).encode())

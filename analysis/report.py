@@ -12,10 +12,12 @@ from rich.console import Console
 from rich.text import Text
 
 from analysis.load import LedgerLike
+from analysis.missing import groups, missing_view
 from analysis.publish import publish
 from analysis.topic import Numbers, Section, topics
 from analysis.views import View, markdown_page, notes_of, print_views, to_latex
 from geco_ray.arithmetic import kernel_warning
+from geco_ray.cells import Cell
 
 if TYPE_CHECKING:
     from analysis.figures import Picture
@@ -59,6 +61,7 @@ def write_report(
     folder: str | Path,
     name: str,
     numbers: Sequence[Numbers[Any]] | None = None,
+    planned: Sequence[Cell] = (),
 ) -> list[Path]:
     """Write the report of the finished cells among ``ids`` (all when None) into ``folder``.
 
@@ -66,7 +69,8 @@ def write_report(
     people as LaTeX, each figure as PNG, SVG and PDF, and what the benchmarks' own sections hold. The same cells give
     the same bytes, and a file whose content would not change is not touched.
 
-    ``name`` is the grid; ``numbers`` are those of :func:`read_numbers`, if they are read already.
+    ``name`` is the grid; ``numbers`` are those of :func:`read_numbers`, if they are read already; ``planned`` are all
+    cells of the grid, so that the page can say what is missing and why.
 
     Returns:
         The paths of all files of the report, sorted.
@@ -80,6 +84,8 @@ def write_report(
     shown = [(each, views) for each in numbers if (views := each.views())]
     parts, pictures = [views for _, views in shown], [picture for each in numbers for picture in each.pictures()]
     sections = [section for each in numbers for section in each.topic.sections(each, name)]
+    lacking = missing_view(groups(ledger, planned), [each.titles for each in numbers])
+    parts = [[lacking], *parts] if lacking else parts
     files = _tables(numbers) | {"tables.md": markdown_page(f"Results of grid {name}", parts).encode()}
     files |= _shown_files(parts, pictures, sections)
     contents = _contents(numbers, sections)

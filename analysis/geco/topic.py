@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from analysis.geco import tables, views
+from analysis.geco import quartiles, tables, views
 from analysis.geco.findings import references
 from analysis.geco.frames import STAGES, GecoFrames, load
 from analysis.geco.record_notes import with_encoder_notes, with_method_notes
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MASS, MASS_BY_SEED, ACCURACY = "mass_accuracy.csv", "mass_accuracy_by_seed.csv", "model_accuracy.csv"
 COMPARISONS = "mass_accuracy_comparisons.csv"
+QUARTILES, TESTS = "mass_accuracy_quartiles.csv", "signed_rank_tests.csv"
 
 
 def _views(numbers: Numbers[GecoFrames]) -> list[View]:
@@ -36,9 +37,18 @@ def _comparisons(numbers: Numbers[GecoFrames]) -> pd.DataFrame:
 
 
 def _figures(numbers: Numbers[GecoFrames]) -> list[Picture]:
+    from analysis.geco.figures.accuracy import accuracy_figures
+    from analysis.geco.figures.boxes import box_figures
     from analysis.geco.figures.mass import mass_figures
+    from analysis.geco.figures.relative import relative_figures
 
-    return mass_figures(numbers.table(MASS), numbers.table(MASS_BY_SEED), numbers.titles)
+    mass, by_seed, titles = numbers.table(MASS), numbers.table(MASS_BY_SEED), numbers.titles
+    return [
+        *mass_figures(mass, by_seed, titles),
+        *box_figures(numbers.table(QUARTILES), by_seed, mass, titles),
+        *relative_figures(numbers.table(TESTS), titles),
+        *accuracy_figures(numbers.table(ACCURACY), titles),
+    ]
 
 
 def _sections(numbers: Numbers[GecoFrames], grid: str) -> list[Section]:
@@ -69,6 +79,10 @@ TOPIC = Topic[GecoFrames](
             "every pair of attribution methods on each model: differences over seeds and over source sentences, p",
             lambda numbers: _comparisons(numbers),
         ),
+        QUARTILES: Table(
+            "quartiles of mass accuracy over sentences, seeds pooled as the paper's boxes pool them",
+            lambda numbers: quartiles.quartile_table(numbers.frames.score),
+        ),
         "mass_accuracy_paper_rows.csv": Table(
             "mass accuracy over sentences that all models got right, as the paper counts",
             lambda numbers: tables.metric_table(numbers.frames, rule="all_models_sentence"),
@@ -77,7 +91,7 @@ TOPIC = Topic[GecoFrames](
             "ROC-AUC, average precision, PR-AUC, precision at specificity and top-k precision likewise",
             lambda numbers: tables.ranking_table(numbers.frames),
         ),
-        "signed_rank_tests.csv": Table(
+        TESTS: Table(
             "Wilcoxon's test of mass accuracy against chance and against the zero-shot model",
             lambda numbers: signed_rank.signed_rank_table(numbers.frames),
         ),

@@ -66,7 +66,7 @@ def test_a_family_shows_the_grids_name_where_its_title_is_another_word() -> None
 
 @pytest.mark.parametrize(
     ("fraction", "text"),
-    [(1, "100.0"), (0, "0.0"), (0.9996, "99.96"), (0.99999, "99.999"), (0.995, "99.5"), (None, "–")],
+    [(1, "100.0"), (0, "0.0"), (0.9996, "99.96"), (0.99999, "99.999"), (None, "–")],
 )
 def test_a_hundred_percent_is_all_and_nothing_else(fraction: float | None, text: str) -> None:
     assert percent(fraction, 1) == text
