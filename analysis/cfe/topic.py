@@ -45,7 +45,8 @@ TOPIC = Topic[CfeFrames](
     load=load,
     tables={
         TABLE_6: Table(
-            "coverage, base validity, robustness and distance of each counterfactual method over base models",
+            "coverage, base validity, robustness and distance of each counterfactual method over base models "
+            "(the paper's Table 6)",
             lambda numbers: tables.table_6(numbers.frames),
         ),
         TABLE_6_BY_SEED: Table(

@@ -7,7 +7,9 @@ perfect, and an attribution that knows nothing gets, on average, the share of ma
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from analysis.aggregate import over_seeds, ratio, reasons, seed_values
@@ -36,7 +38,7 @@ def metric_by_seed(
     columns = [*GROUP, "seed", *_SEED_VALUES, *_COUNTS]
     if score.empty or metric not in score.columns:
         return pd.DataFrame(columns=columns)
-    share = _truth_shares(score, truth_share)
+    share = pd.Series(np.nan, index=score.index) if truth_share.empty else _truth_shares(score, truth_share)
     value = pd.to_numeric(score[metric]).astype("float64")
     out = by_cell(score)
     for prefix, counted in (("", counted_rows(score, rule)), ("all_", pd.Series(True, index=score.index))):
@@ -89,6 +91,7 @@ def metric_table(frames: GecoFrames, metric: str = "mass_accuracy", rule: Rule =
 
 def ranking_table(frames: GecoFrames) -> pd.DataFrame:
     """The other measures of each explanation, as :func:`metric_table` gives them, with a leading column ``metric``."""
+    frames = replace(frames, truth_share=frames.truth_share.iloc[:0])  # their chance is not the share of marked words
     tables = [
         metric_table(frames, metric).assign(metric=metric) for metric in RANKING if metric in frames.score.columns
     ]
@@ -128,15 +131,15 @@ def _trained(train: pd.DataFrame, splits: Sequence[str]) -> pd.DataFrame:
 
 
 def _explained(score: pd.DataFrame) -> pd.DataFrame:
-    """Share of correct rows per model seed; every method explains the same rows, so one of them tells it."""
+    """Share of correct rows per model seed; methods explain the same rows, so the one with most of them tells it."""
     keys = [*MODEL, "seed"]
     if score.empty:
         return pd.DataFrame(columns=[*keys, "explained_accuracy"])
-    rows = score.assign(model_settings=score["settings"].map(model_settings))[[*keys, "row", "correct"]]
-    rows = rows.drop_duplicates([*keys, "row"])
-    groups = rows.assign(correct=rows["correct"].astype("float64")).groupby(keys, dropna=False, sort=True)
-    share = ratio(groups["correct"].sum(), groups["correct"].count())
-    return share.rename("explained_accuracy").reset_index()
+    correct = score["correct"].astype("float64").groupby(score["cell"], sort=False).agg(["sum", "count"])
+    cells = by_cell(score).merge(correct, left_on="cell", right_index=True)
+    cells["model_settings"] = cells["settings"].map(model_settings)
+    cells = cells.sort_values([*keys, "count", "cell"]).drop_duplicates(keys, keep="last")
+    return cells.assign(explained_accuracy=ratio(cells["sum"], cells["count"]))[[*keys, "explained_accuracy"]]
 
 
 def _numbers(values: Sequence[float | None]) -> pd.Series:
