@@ -49,7 +49,7 @@ def refresh_report(
     if console is not None:
         print_tables(ledger, ids, console, numbers)
     if stale:
-        written = write_report(ledger, ids, folder, grid, numbers)
+        written = write_report(ledger, ids, folder, grid, numbers, cells)
         publish(folder, {_STAMP: _with_files(stamp, written)})
     if console is not None:
         console.print(f"Tables and figures: {folder / 'index.html'}", highlight=False, soft_wrap=True)
@@ -61,6 +61,9 @@ def _stamp(ledger: Ledger, cells: Sequence[Cell], data_dir: Path | None) -> byte
     ids = {cell.id for cell in cells}
     finished = sorted(name for stage in {cell.stage for cell in cells} for name in ledger.done(stage) if name in ids)
     digest = hashlib.sha256(f"{__version__} {' '.join(finished)}".encode())
+    for stage in sorted({cell.stage for cell in cells}):  # what the page says of missing cells
+        failures = {name: str(failure.get("error")) for name, failure in ledger.failures(stage).items() if name in ids}
+        digest.update(json.dumps([stage, len(ids), sorted(failures.items())]).encode())
     found = topics()
     for topic in found:
         digest.update(json.dumps(_titles(topic, cells, data_dir)).encode())
@@ -71,13 +74,16 @@ def _stamp(ledger: Ledger, cells: Sequence[Cell], data_dir: Path | None) -> byte
     return digest.hexdigest().encode()
 
 
-def _titles(topic: Topic[Any], cells: Sequence[Cell], data_dir: Path | None) -> list[list[tuple[str, str]]]:
-    """What the names in the parameters of a topic's cells are called, by kind."""
+def _titles(topic: Topic[Any], cells: Sequence[Cell], data_dir: Path | None) -> list[list[tuple[str, str, str]]]:
+    """What the names in the parameters of a topic's cells are called and look like, by kind."""
     stages = {stage.name for stage in topic.stages}
     params = [cell.params() for cell in cells if cell.stage in stages]
     titles = Titles(topic.names, data_dir=data_dir)
     used = {names.kind: {own[names.kind] for own in params if own.get(names.kind)} for names in topic.names}
-    return [sorted(titles.of(kind, names).items()) for kind, names in used.items()]
+    return [
+        [(name, title, repr(titles.kind(kind).profile(name))) for name, title in sorted(titles.of(kind, names).items())]
+        for kind, names in used.items()
+    ]
 
 
 def _with_files(stamp: bytes, files: Sequence[Path]) -> bytes:

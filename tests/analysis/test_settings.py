@@ -39,7 +39,8 @@ def test_options_unlike_the_registered_defaults_are_named() -> None:
          {"paradigm_options": {"epochs": 20}, "method_options": {}, "sentences": 50}),
     )  # fmt: skip
     assert geco_sentence(with_geco_labels(rows)) == (
-        "Encoders: minilm (bert_c), tokenizer 1a2b (ola_cea). Options unlike the defaults: ola_cea epochs=2; "
+        "Encoders: minilm (bert_c), tokenizer 1a2b (ola_cea). A tokenizer is named by the first digits of its hash; "
+        "the model has no pretrained encoder. Options unlike the defaults: ola_cea epochs=2; "
         "Integrated Gradients n_steps=5 or 10. Explained: a sample of 50 source sentences."
     ).replace("bert_c", "BERT-C").replace("ola_cea", "OLA-CEA")
 

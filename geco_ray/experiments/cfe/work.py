@@ -122,8 +122,10 @@ def make_variants(
     specs = variant_specs(first.family, base.key, [cell.variant for cell in cells])
     made = make(specs, base, Pool.of(dataset), resolve_device(context.device))
     for cell, variant in zip(cells, made, strict=True):
-        titles = {"dataset": dataset.card.title, "family": FAMILIES.get(cell.family).title}
-        yield cell, Result(labelled(model_table(base, [variant], dataset.test), cell), info={"titles": titles})
+        family = FAMILIES.get(cell.family)
+        titles = {"dataset": dataset.card.title, "family": family.title}
+        info = {"titles": titles, "profiles": {"family": family.profile.record()}}
+        yield cell, Result(labelled(model_table(base, [variant], dataset.test), cell), info=info)
 
 
 @computation("counterfactuals")
@@ -157,6 +159,7 @@ def generate(
             "batches": _batches(table),
             "eligible_factuals": factuals.eligible,
             "titles": {"dataset": dataset.card.title, "method": METHODS.get(cell.method).title},
+            "profiles": {"method": METHODS.get(cell.method).profile.record()},
             **_disagreements(StackedModels([base.model]), device, table),
         }
         yield cell, Result(labelled(table.drop_columns(["seconds", "batch"]), cell), info=info)
@@ -178,9 +181,8 @@ def assemble_proof_blocks(
     for cell in cells:
         records = [ledger.require(block) for block in cell.blocks]
         tables = [ledger.table(record) for record in records if record.rows]
-        info = {
-            key: value for key, value in records[0].info.items() if key in ("set_up", "eligible_factuals", "titles")
-        }
+        kept = ("set_up", "eligible_factuals", "titles", "profiles")
+        info = {key: value for key, value in records[0].info.items() if key in kept}
         info["set_up_seconds"] = records[0].info["set_up_seconds"]
         info["batches"] = [batch for record in records for batch in record.info["batches"]]
         table = pa.concat_tables(tables, promote_options="permissive") if tables else ledger.table(records[0])

@@ -127,8 +127,9 @@ def train(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) ->
     paradigm = PARADIGMS.get(first.paradigm).target()
     trained = paradigm.train(setup, first.paradigm_options, [cell.seed for cell in cells])
     for cell, classifier in zip(cells, trained, strict=True):
-        titles = {"paradigm": PARADIGMS.get(cell.paradigm).title}
-        yield cell, Result(classifier.history_table(), classifier.to_bytes(), info | {"titles": titles})
+        entry = PARADIGMS.get(cell.paradigm)
+        said = {"titles": {"paradigm": entry.title}, "profiles": {"paradigm": entry.profile.record()}}
+        yield cell, Result(classifier.history_table(), classifier.to_bytes(), info | said)
 
 
 class _ExplainedModel:
@@ -156,7 +157,8 @@ class _ExplainedModel:
             chosen = sample_sentences(self._tokens.task, cell.sentences, SENTENCE_SAMPLE_SEED)
             rows = [row for row in rows if test[row].sentence_idx in chosen]
         table = self._explainer.explain(rows, cell.method, cell.method_options)
-        info: dict[str, Any] = {"titles": {"method": ATTRIBUTIONS.get(cell.method).title}}
+        entry = ATTRIBUTIONS.get(cell.method)
+        info: dict[str, Any] = {"titles": {"method": entry.title}, "profiles": {"method": entry.profile.record()}}
         note = (table.schema.metadata or {}).get(b"note")
         return Result(table, info=info | ({"note": note.decode()} if note else {}))
 
