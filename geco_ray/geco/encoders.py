@@ -67,6 +67,11 @@ class EncoderSource:
     fingerprint: str
     tokenizer_fingerprint: str
 
+    @property
+    def folder(self) -> Path:
+        """The local folder, see :func:`locate_encoder`."""
+        return locate_encoder(self)
+
 
 def resolve_encoder(name: str) -> EncoderSource:
     """Find out what ``name`` stands for; no torch, no network.
