@@ -31,11 +31,12 @@ from torch import nn
 from torch.nn import functional
 
 from geco_ray.device import limit_threads
-from geco_ray.geco.classifiers import BertClassifier, Classifier, OlaClassifier
+from geco_ray.geco.classifiers import Classifier, OlaClassifier
 from geco_ray.geco.data.dataset import load_task
 from geco_ray.geco.encoders import load_tokenizer, resolve_encoder
 from geco_ray.geco.explain import Explainer
 from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
+from geco_ray.geco.pretrained.classifier import EncoderClassifier
 from geco_ray.geco.protocol import resolve_protocol
 from geco_ray.geco.tokens import TaskTokens, pad_rows, tokenize_task
 from geco_ray.geco.trained import TrainedClassifier
@@ -71,7 +72,7 @@ class Network(nn.Module):
         self.model = model
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
-        if isinstance(self.model, BertClassifier):
+        if isinstance(self.model, EncoderClassifier):
             logits: torch.Tensor = self.model.head(self.model.encoder(inputs_embeds=vectors).pooler_output)
             return logits
         return self.model.logits_from_words(vectors, None)

@@ -1,4 +1,4 @@
-"""The classifiers that are explained: one attention layer (OLA), and BERT with a classification head.
+"""What every classifier that is explained answers, and the smallest of them: one attention layer (OLA).
 
 All answer the same four questions, so that an attribution method needs to know none of them. Shapes: ``ids`` (n, L)
 int64; ``mask`` (n, L) bool, True at tokens, or None when nothing is padded; vectors (n, L, d); logits (n, labels).
@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from geco_ray.geco.model_parts import MODEL_PARTS, ModelPart
-from geco_ray.geco.tokens import IntArray
-
-if TYPE_CHECKING:
-    from transformers import BertModel
-    from transformers.models.bert.modeling_bert import BertLayer
+from geco_ray.geco.backbones.base import pick
+from geco_ray.geco.tokens import IntArray, TokenLayout
 
 
 class Classifier(nn.Module):
@@ -28,6 +23,12 @@ class Classifier(nn.Module):
 
     padding_matters = False
     """True when padding changes a prediction, so that evaluation has to pad exactly as the paper did."""
+
+    layout: TokenLayout | None = None
+    """What has to stand around a sentence; None is what the encoder's tokenizer puts there."""
+
+    decides_by_logits = True
+    """False where prediction and probability are not the largest and the softmax of the logits."""
 
     @property
     @abstractmethod
@@ -58,6 +59,14 @@ class Classifier(nn.Module):
         """Logits from word embeddings, embedded once."""
         return self.logits_from_embedded(self.embed(word_vectors), mask)
 
+    def predict(self, ids: Tensor, mask: Tensor | None) -> Tensor:
+        """The predicted class of each row, (n,); -1 where a rule predicts none."""
+        return self(ids, mask).argmax(1)  # type: ignore[no-any-return]
+
+    def probabilities(self, logits: Tensor) -> Tensor:
+        """What counts as the probability of each class, (n, labels)."""
+        return logits.softmax(1)
+
     def forward(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
         """Logits from ids."""
         return self.logits_from_words(self.word_vectors(ids), mask)
@@ -75,7 +84,7 @@ def _linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
 class OlaClassifier(Classifier):
     """One-layer attention (GECOBench, classifiers): embedding, one attention head, first position, tanh, linear.
 
-    Only the first position is used, so only its attention row is computed; and since its scores are linear in the
+    Only one position is used, so only its attention row is computed; and since its scores are linear in the
     tokens, the query is taken through the key matrix and the mean through the value matrix once per sentence. This
     equals the full computation up to rounding.
 
@@ -90,12 +99,22 @@ class OlaClassifier(Classifier):
         labels: number of classes.
         mask_keys: padded positions get no attention; otherwise the mask has no effect, as in the published code.
         seed: of the initial weights: torch's defaults, and the numbers that ``torch.manual_seed(seed)`` would give.
+        class_position: the token that attends, 0 the first; -1 the last, with tokenizers that end a sentence with it.
     """
 
     def __init__(
-        self, vocabulary: IntArray, vocabulary_size: int, dimension: int, labels: int, *, mask_keys: bool, seed: int
+        self,
+        vocabulary: IntArray,
+        vocabulary_size: int,
+        dimension: int,
+        labels: int,
+        *,
+        mask_keys: bool,
+        seed: int,
+        class_position: int = 0,
     ) -> None:
         super().__init__()
+        self.class_position = class_position
         self.mask_keys = mask_keys
         self.padding_matters = not mask_keys
         self.vocabulary: Tensor
@@ -137,7 +156,7 @@ class OlaClassifier(Classifier):
         return word_vectors
 
     def logits_from_embedded(self, embedded: Tensor, mask: Tensor | None) -> Tensor:
-        query = self.query(embedded[:, 0])
+        query = self.query(pick(embedded, mask, self.class_position))
         through_key = query @ self.key.weight
         # Products and sums, not batched matrix products: those are slower for matrices this small.
         scores = (embedded * through_key.unsqueeze(1)).sum(2) + (query @ self.key.bias).unsqueeze(1)
@@ -152,105 +171,6 @@ class OlaClassifier(Classifier):
         return dict(self.state_dict())
 
 
-Drop = Callable[[Tensor], Tensor]
-"""Dropout of hidden states."""
-
-
-class BertClassifier(Classifier):
-    """BERT's pooled output, dropout, and a linear head; the architecture of ``BertForSequenceClassification``.
-
-    The head starts from N(0, initializer_range) with zero bias. Of the last layer only the first position is
-    computed, since nothing else reaches the pooler; this equals the full computation up to rounding.
-
-    Args:
-        encoder: a BERT model with pooler; never copied. Parts of it that are trained or redrawn change in place.
-        labels: number of classes.
-        seed: of the redrawn weights; torch's global generator is left alone.
-        trained: the parts that training changes; all others are frozen.
-        redrawn: the parts that start from random weights. Embedding tables are drawn Xavier-uniform (GECOBench,
-            classifiers), linear layers like the head; layer norms stay.
-    """
-
-    def __init__(
-        self,
-        encoder: BertModel,
-        labels: int,
-        *,
-        seed: int,
-        trained: Sequence[ModelPart] = ("head",),
-        redrawn: Sequence[ModelPart] = ("head",),
-    ) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.trained, self.redrawn = tuple(trained), tuple(redrawn)
-        config = encoder.config
-        with torch.random.fork_rng(devices=[]):
-            self.head = nn.Linear(config.hidden_size, labels)
-        generator = torch.Generator(device="cpu").manual_seed(seed)
-        for name in ("head", *(name for name in MODEL_PARTS if name in self.redrawn and name != "head")):
-            _redraw(self.part(name), config.initializer_range, generator)
-        self.requires_grad_(False)
-        for parameter in self.trained_parameters():
-            parameter.requires_grad_(True)
-
-    def part(self, name: str) -> nn.Module:
-        """The module of that name, of :data:`MODEL_PARTS`."""
-        part: nn.Module = self.head if name == "head" else getattr(self.encoder, name)
-        return part
-
-    def trained_parameters(self) -> list[nn.Parameter]:
-        """The parameters of the trained parts, in the model's order."""
-        names = [name for name in MODEL_PARTS if name in self.trained]
-        return [parameter for name in names for parameter in self.part(name).parameters()]
-
-    @property
-    def bytes_per_token(self) -> int:
-        config = self.encoder.config
-        return 4 * int(config.num_hidden_layers) * (12 * int(config.hidden_size) + 3 * int(config.intermediate_size))
-
-    def word_vectors(self, ids: Tensor) -> Tensor:
-        vectors: Tensor = self.encoder.embeddings.word_embeddings(ids)
-        return vectors
-
-    def embed(self, word_vectors: Tensor) -> Tensor:
-        embedded: Tensor = self.encoder.embeddings(inputs_embeds=word_vectors)
-        return embedded
-
-    def logits_from_embedded(self, embedded: Tensor, mask: Tensor | None) -> Tensor:
-        logits: Tensor = self.head(self.pooled_from_embedded(embedded, mask))
-        return logits
-
-    def pooled(self, ids: Tensor, mask: Tensor | None) -> Tensor:
-        """The pooler's output, (n, d)."""
-        return self.pooled_from_embedded(self.embed(self.word_vectors(ids)), mask)
-
-    def training_logits(self, ids: Tensor, mask: Tensor | None, drop: Drop | None) -> Tensor:
-        """Logits from ids with ``drop`` inside and in front of the trained parts; None is none at all."""
-        drops: dict[str, Drop | None] = dict.fromkeys(self.trained, drop)
-        embedded = _dropped(self.embed(self.word_vectors(ids)), drops.get("embeddings"))
-        pooled = self.pooled_from_embedded(embedded, mask, drops.get("encoder"))
-        logits: Tensor = self.head(_dropped(pooled, drops.get("head")))
-        return logits
-
-    def pooled_from_embedded(self, embedded: Tensor, mask: Tensor | None, drop: Drop | None = None) -> Tensor:
-        """The pooler's output from the embedding module's output, (n, d); ``drop`` acts inside the layers."""
-        keep = None if mask is None else mask[:, None, None, :]
-        hidden = embedded
-        layers = self.encoder.encoder.layer
-        for number, layer in enumerate(layers, start=1):
-            hidden = _bert_layer(layer, hidden, hidden[:, :1] if number == len(layers) else hidden, keep, drop)
-        pooled: Tensor = self.encoder.pooler(hidden)
-        return pooled
-
-    def trained_state(self) -> dict[str, Tensor]:
-        changed = [name for name in MODEL_PARTS if name in (*self.trained, *self.redrawn)]
-        return {
-            f"{name if name == 'head' else f'encoder.{name}'}.{key}": tensor
-            for name in changed
-            for key, tensor in self.part(name).state_dict().items()
-        }
-
-
 def load_trained_state(classifier: Classifier, state: Mapping[str, Tensor]) -> None:
     """Put the tensors of :meth:`Classifier.trained_state` back.
 
@@ -261,39 +181,3 @@ def load_trained_state(classifier: Classifier, state: Mapping[str, Tensor]) -> N
     if {name: tensor.shape for name, tensor in expected.items()} != {n: t.shape for n, t in state.items()}:
         raise ValueError("the stored weights are not those of this classifier")
     classifier.load_state_dict(dict(state), strict=False)
-
-
-@torch.no_grad()
-def _redraw(part: nn.Module, spread: float, generator: torch.Generator) -> None:
-    """Draws on the CPU, wherever the part is: the generator is there, and a seed means the same on every device."""
-    for module in part.modules():
-        if isinstance(module, nn.Embedding):
-            module.weight.copy_(nn.init.xavier_uniform_(torch.empty(module.weight.shape), generator=generator))
-        elif isinstance(module, nn.Linear):
-            module.weight.copy_(nn.init.normal_(torch.empty(module.weight.shape), 0.0, spread, generator=generator))
-            module.bias.zero_()
-
-
-def _dropped(values: Tensor, drop: Drop | None) -> Tensor:
-    return values if drop is None else drop(values)
-
-
-def _bert_layer(layer: BertLayer, hidden: Tensor, queries: Tensor, keep: Tensor | None, drop: Drop | None) -> Tensor:
-    """One BERT layer at the positions ``queries``, with ``drop`` on attention weights and on both outputs."""
-    attention = layer.attention
-    own = attention.self
-    heads, size = own.num_attention_heads, own.attention_head_size
-    query = own.query(queries).unflatten(2, (heads, size)).transpose(1, 2)
-    key = own.key(hidden).unflatten(2, (heads, size)).transpose(1, 2)
-    value = own.value(hidden).unflatten(2, (heads, size)).transpose(1, 2)
-    if drop is None:
-        mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=keep)
-    else:  # the library's own dropout would draw from the global generator
-        scores = query @ key.transpose(2, 3) / size**0.5
-        scores = scores if keep is None else scores.masked_fill(~keep, float("-inf"))
-        mixed = drop(scores.softmax(3)) @ value
-    mixed = attention.output.dense(mixed.transpose(1, 2).flatten(2))
-    attended = attention.output.LayerNorm(_dropped(mixed, drop) + queries)
-    changed = layer.output.dense(layer.intermediate(attended))
-    result: Tensor = layer.output.LayerNorm(_dropped(changed, drop) + attended)
-    return result

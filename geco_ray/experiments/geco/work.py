@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,7 +63,8 @@ def _check_encoders(trains: Sequence[TrainCell], tasks: Mapping[str, Task]) -> N
     """What each encoder sees of each data set that it is planned with."""
     from geco_ray.geco.audit.encoder_audit import audit_encoder, require_forms_apart, require_limits
     from geco_ray.geco.encoders import load_tokenizer, resolve_encoder
-    from geco_ray.geco.paradigms.base import PARADIGMS
+    from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
+    from geco_ray.geco.protocol import resolve_protocol
     from geco_ray.geco.tokens import tokenize_task
 
     for dataset, name in dict.fromkeys((cell.dataset, cell.encoder_source) for cell in trains):
@@ -70,9 +72,12 @@ def _check_encoders(trains: Sequence[TrainCell], tasks: Mapping[str, Task]) -> N
         tokens = tokenize_task(tasks[dataset], load_tokenizer(source))
         audit = audit_encoder(tokens.task, tokens.tokenizer, name)
         require_forms_apart(audit)
-        paradigms = {cell.paradigm for cell in trains if (cell.dataset, cell.encoder_source) == (dataset, name)}
-        if any(PARADIGMS.get(paradigm).target.depends_on == "encoder" for paradigm in paradigms):
+        cells = [cell for cell in trains if (cell.dataset, cell.encoder_source) == (dataset, name)]
+        if any(PARADIGMS.get(cell.paradigm).target.depends_on == "encoder" for cell in cells):
             require_limits(tokens, source)
+        for cell in {replace(cell, seed=None).id: cell for cell in cells}.values():
+            setup = TrainingSetup(tokens, source, resolve_protocol(cell.protocol), resolve_device("cpu"))
+            PARADIGMS.get(cell.paradigm).target().check(setup, cell.paradigm_options)
         for line in audit.lines():
             warnings.warn(line, GecoRayWarning, stacklevel=1)
 

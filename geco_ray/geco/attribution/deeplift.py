@@ -99,7 +99,7 @@ def _attribute(
         def forward(self, both: Tensor) -> Tensor:
             mask = None if batch.mask is None else batch.mask.repeat(2, 1)
             logits = self.classifier.logits_from_words(both, mask)
-            value = explained(logits, classes.repeat(2), scalar)
+            value = explained(self.classifier, logits, classes.repeat(2), scalar)
             ends = value.detach().to(torch.float64)
             changes.append(ends[: len(points)] - ends[len(points) :])
             return value

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, FloatArray, ModelOptions, Scores
-from geco_ray.geco.tokens import SPECIAL, IntArray, TokenRow
+from geco_ray.geco.tokens import IntArray, TokenRow
 from geco_ray.registry import Options, Profile
 
 END_WEIGHT = 1e6
@@ -73,7 +73,7 @@ def _features(sentence: TokenRow, unit: str) -> tuple[IntArray, int]:
     """The feature of each token, -1 for none, and the number of the unit's features."""
     if unit == "token":
         return np.arange(len(sentence)), len(sentence)
-    return np.where(sentence.words == SPECIAL, -1, sentence.words), sentence.word_count
+    return np.where(sentence.words < 0, -1, sentence.words), sentence.word_count
 
 
 def draw_coalitions(

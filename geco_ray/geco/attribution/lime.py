@@ -10,11 +10,13 @@ import numpy.typing as npt
 from pydantic import Field
 
 from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, FloatArray, ModelOptions, Scores
-from geco_ray.geco.tokens import MAX_PIECES, SPECIAL, IntArray, TokenRow
+from geco_ray.geco.tokens import IntArray, TokenRow
 from geco_ray.registry import Options, Profile
 
 KERNEL_WIDTH = 25.0
 TEXT_CLASS = 1
+MAX_PIECES = 512
+"""The published code cuts a changed text to as many tokens, the special ones among them."""
 
 
 class LimeOptions(ModelOptions):
@@ -56,7 +58,7 @@ def _explain_words(inputs: AttributionInputs, options: LimeOptions, samples: int
     from geco_ray.geco.passes.perturbation import scores
 
     sentence, row = inputs.sentences[position], inputs.rows[position]
-    inside = sentence.words != SPECIAL
+    inside = sentence.words >= 0
     present = np.unique(sentence.words[inside])
     value = np.zeros(sentence.word_count)
     if not len(present):
@@ -124,7 +126,7 @@ def _explain_text(inputs: AttributionInputs, options: LimeOptions, samples: int,
         num_samples=samples,
     )
     weights = explanation.as_list(label=label)
-    inside = sentence.words != SPECIAL
+    inside = sentence.words >= 0
     value = np.zeros(len(sentence))
     value[inside] = [next((weight for word, weight in weights if token in word), 0.0) for token in spelled]
     return value
@@ -133,7 +135,7 @@ def _explain_text(inputs: AttributionInputs, options: LimeOptions, samples: int,
 def _spell(inputs: AttributionInputs, sentence: TokenRow) -> list[str]:
     """The sentence's pieces without the special tokens."""
     text = inputs.tokens.tokenizer.text
-    return [text(int(i)) for i in sentence.ids[sentence.words != SPECIAL]]
+    return [text(int(i)) for i in sentence.ids[sentence.words >= 0]]
 
 
 def _clean(spelled: Sequence[str]) -> str:
@@ -145,8 +147,9 @@ def _encode(inputs: AttributionInputs, texts: Sequence[str]) -> list[IntArray]:
     tokenizer = inputs.tokens.tokenizer
     split = [text.split() for text in texts]
     pieces = tokenizer.pieces(word for words in split for word in words)
-    rows = [[i for word in words for i in pieces[word]][: MAX_PIECES - 2] for words in split]
-    ids = [np.array([tokenizer.cls_id, *row, tokenizer.sep_id], np.int64) for row in rows]
+    around = len(tokenizer.layout.prefix) + len(tokenizer.layout.suffix)
+    rows = [[i for word in words for i in pieces[word]][: MAX_PIECES - around] for words in split]
+    ids = [tokenizer.layout.wrap(row) for row in rows]
     if not inputs.classifier.padding_matters:
         return ids
     longest = max(len(row) for row in ids)

@@ -132,11 +132,11 @@ def require_limits(tokens: TaskTokens, source: EncoderSource) -> None:
     Raises:
         UserError: the word and its piece, or the sentence and its length.
     """
-    from geco_ray.geco.encoders import locate_encoder
+    from geco_ray.geco.encoders import encoder_positions, locate_encoder
+    from geco_ray.geco.tokens import require_positions
 
     path = locate_encoder(source) / "config.json"
-    config = json.loads(path.read_text(encoding="utf-8"))
-    embeddings, positions = config.get("vocab_size", 30522), config.get("max_position_embeddings", 512)
+    embeddings = json.loads(path.read_text(encoding="utf-8")).get("vocab_size", 30522)
     task, tokenizer = tokens.task, tokens.tokenizer
     where = f"encoder {source.name!r}, {task.name}"
     if int(tokens.used_ids[-1]) >= embeddings:
@@ -150,19 +150,7 @@ def require_limits(tokens: TaskTokens, source: EncoderSource) -> None:
             expected=f"an id below {embeddings}, the size of the encoder's embedding",
             remedy="Resize the encoder's embedding and save it again, or take its own tokenizer",
         )
-    splits = (("train", task.train, tokens.train), ("test", task.test, tokens.test))
-    lengths = [
-        (len(found), row.line, split) for split, rows, parts in splits for row, found in zip(rows, parts, strict=True)
-    ]
-    longest, row, split = max(lengths, key=lambda entry: entry[0])
-    if longest > positions:
-        raise UserError(
-            f"the sentence in line {row} of {split} is too long for the encoder",
-            where=where,
-            found=f"{longest} pieces with [CLS] and [SEP]",
-            expected=f"at most {positions}, its positions",
-            remedy="Take an encoder with more positions, or shorten the sentence",
-        )
+    require_positions(tokens, encoder_positions(source), source.name)
 
 
 def encoder_table(audits: Iterable[EncoderAudit]) -> PrintedTable:
@@ -194,14 +182,14 @@ def _hidden(forms: Sequence[Row], pieces: Pieces) -> Iterator[str]:
 
 
 def _words(rows: Iterable[Row], pieces: Pieces, tokenizer: WordTokenizer) -> Iterator[tuple[str, str]]:
-    special = {tokenizer.cls_id, tokenizer.sep_id, tokenizer.pad_id, tokenizer.mask_id}
-    unknown = tokenizer.text(tokenizer.unk_id)
+    special = set(tokenizer.special_ids) - {tokenizer.unk_id}
+    unknown = None if tokenizer.unk_id is None else tokenizer.text(tokenizer.unk_id)
     for row in rows:
         for word, marked in zip(row.words, row.truth, strict=False):
             ids = pieces[word]
             if marked and not ids:
                 yield "no_piece", word
-            if special.intersection(ids) or (unknown in word and tokenizer.unk_id in ids):
+            if special.intersection(ids) or (unknown is not None and unknown in word and tokenizer.unk_id in ids):
                 yield "special", word
             elif tokenizer.unk_id in ids:
                 yield "unknown", word

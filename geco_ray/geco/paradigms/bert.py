@@ -1,4 +1,7 @@
-"""What the BERT paradigms share: each declares the parts of the model that it trains and that it draws anew."""
+"""What the BERT paradigms share: each declares the parts of the model that it trains and that it draws anew.
+
+They are named after BERT, as in the paper, and train an encoder of any family.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from geco_ray.geco.model_parts import ModelPart, check_parts
+from geco_ray.geco.model_parts import ModelPart, check_parts, parts_of
 from geco_ray.geco.paradigms.base import PARADIGMS, Paradigm, TrainingSetup
 from geco_ray.geco.protocol import Protocol, resolve_protocol
 from geco_ray.registry import Options
@@ -16,9 +19,10 @@ from geco_ray.registry import Options
 if TYPE_CHECKING:
     import torch
 
-    from geco_ray.geco.classifiers import BertClassifier, Classifier
+    from geco_ray.geco.classifiers import Classifier
     from geco_ray.geco.encoders import EncoderSource
     from geco_ray.geco.fitting import Part, Recipe
+    from geco_ray.geco.pretrained.classifier import EncoderClassifier
     from geco_ray.geco.tokens import TokenRow
     from geco_ray.geco.trained import TrainedClassifier
     from geco_ray.geco.training import Trainee
@@ -35,12 +39,12 @@ class BertOptions(Options):
 
 
 class BertParadigm(Paradigm):
-    """A paradigm on a pretrained BERT. What is stored follows from the names: the trained and the redrawn parts."""
+    """A paradigm on a pretrained encoder. What is stored follows from the names: the trained and the redrawn parts."""
 
     depends_on: ClassVar[Literal["encoder", "tokenizer"]] = "encoder"
 
-    trained: ClassVar[tuple[ModelPart, ...]]
-    """Parts whose parameters are trained."""
+    trained: ClassVar[tuple[str, ...]]
+    """Parts whose parameters are trained, or ``("all",)``."""
 
     redrawn: ClassVar[tuple[ModelPart, ...]]
     """Parts that start from random weights instead of the encoder's."""
@@ -61,23 +65,34 @@ class BertParadigm(Paradigm):
         return {*cls.trained, *cls.redrawn} == {"head"}
 
     @classmethod
-    def trained_under(cls, protocol: Protocol) -> tuple[ModelPart, ...]:
+    def trained_under(cls, protocol: Protocol) -> tuple[str, ...]:
         """The parts that are trained under a protocol; override it where they differ."""
         return cls.trained
 
+    def check(self, setup: TrainingSetup, options: Options) -> None:
+        from geco_ray.geco.encoders import encoder_family, encoder_positions
+        from geco_ray.geco.tokens import require_positions
+
+        family = encoder_family(setup.source)
+        for named in (self.trained_under(setup.protocol), self.redrawn):
+            parts_of(setup.source.name, family.parts, named)
+        require_positions(setup.tokens, encoder_positions(setup.source), setup.source.name)
+
     def train(self, setup: TrainingSetup, options: Options, seeds: Sequence[int | None]) -> Iterator[TrainedClassifier]:
-        from geco_ray.geco.classifiers import BertClassifier
-        from geco_ray.geco.encoders import load_encoder
+        from geco_ray.geco.pretrained.classifier import EncoderClassifier
+        from geco_ray.geco.pretrained.loading import load_backbone
         from geco_ray.geco.training import GENERAL_SEED, train_one
 
         assert isinstance(options, BertOptions)
         name = next(entry.name for entry in PARADIGMS.entries() if entry.target is type(self))
-        encoder = load_encoder(setup.source).to(setup.device)
+        self.check(setup, options)
+        backbone = load_backbone(setup.source)
+        backbone.model.to(setup.device)
         parts: dict[str, Part] | None = None
         for seed in seeds:
             number = 0 if seed is None else seed
-            classifier = BertClassifier(
-                encoder if self.only_head() else copy.deepcopy(encoder),
+            classifier = EncoderClassifier(
+                backbone if self.only_head() else copy.deepcopy(backbone),
                 len(setup.tokens.task.labels),
                 seed=GENERAL_SEED + number,
                 trained=self.trained_under(setup.protocol),
@@ -90,12 +105,13 @@ class BertParadigm(Paradigm):
     def rebuild(
         self, state: Mapping[str, torch.Tensor], options: Options, protocol: str, source: EncoderSource
     ) -> Classifier:
-        from geco_ray.geco.classifiers import BertClassifier, load_trained_state
-        from geco_ray.geco.encoders import load_encoder
+        from geco_ray.geco.classifiers import load_trained_state
+        from geco_ray.geco.pretrained.classifier import EncoderClassifier
+        from geco_ray.geco.pretrained.loading import load_backbone
 
-        classifier = BertClassifier(
-            load_encoder(source),
-            len(state["head.bias"]),
+        classifier = EncoderClassifier(
+            load_backbone(source),
+            _labels(state),
             seed=0,
             trained=self.trained_under(resolve_protocol(protocol)),
             redrawn=self.redrawn,
@@ -104,27 +120,33 @@ class BertParadigm(Paradigm):
         return classifier.requires_grad_(False)
 
 
-def pooled_features(
-    classifier: BertClassifier, rows: Sequence[TokenRow], device: torch.device, *, token_budget: int = 8192
+def _labels(state: Mapping[str, torch.Tensor]) -> int:
+    """The number of classes, from the head's last weight."""
+    names = ("head.out_proj.weight", "head.weight")
+    return len(next(state[name] for name in names if name in state))
+
+
+def head_inputs(
+    classifier: EncoderClassifier, rows: Sequence[TokenRow], device: torch.device, *, token_budget: int = 8192
 ) -> torch.Tensor:
-    """The pooler's output of each row, (n, d), in batches of equal length."""
+    """What the head is given of each row, (n, d), in batches of equal length."""
     import torch
 
     from geco_ray.geco.tokens import equal_length_batches
 
-    result = torch.empty(len(rows), classifier.head.in_features, device=device)
+    result = torch.empty(len(rows), classifier.backbone.width, device=device)
     with torch.no_grad():
         for batch in equal_length_batches([len(row) for row in rows], token_budget):
             ids = torch.stack([torch.from_numpy(rows[index].ids) for index in batch]).to(device)
-            result[torch.tensor(batch, device=device)] = classifier.pooled(ids, None)
+            result[torch.tensor(batch, device=device)] = classifier.features(ids, None)
     return result
 
 
-def _feature_parts(classifier: BertClassifier, setup: TrainingSetup) -> dict[str, Part]:
+def _feature_parts(classifier: EncoderClassifier, setup: TrainingSetup) -> dict[str, Part]:
     """The head's inputs, computed once."""
     tokens = setup.tokens
-    train = pooled_features(classifier, tokens.train, setup.device)
-    test = pooled_features(classifier, tokens.test, setup.device)
+    train = head_inputs(classifier, tokens.train, setup.device)
+    test = head_inputs(classifier, tokens.test, setup.device)
     return _parts(setup, (train,), (test,))
 
 
@@ -165,7 +187,7 @@ def _trainee(
     name: str,
     options: BertOptions,
     seed: int,
-    classifier: BertClassifier,
+    classifier: EncoderClassifier,
     parts: Mapping[str, Part],
 ) -> Trainee:
     from geco_ray.geco.dropout import Dropout
@@ -180,8 +202,7 @@ def _trainee(
 
     def from_features(inputs: tuple[torch.Tensor, ...], training: bool) -> torch.Tensor:
         (features,) = inputs
-        logits: torch.Tensor = classifier.head(drop(features) if training else features)
-        return logits
+        return classifier.training_head(features, drop if training else None)
 
     def from_tokens(inputs: tuple[torch.Tensor, ...], training: bool) -> torch.Tensor:
         ids, mask = inputs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from geco_ray.geco.model_parts import ModelPart
 from geco_ray.geco.paradigms.base import PARADIGMS
 from geco_ray.geco.paradigms.bert import BertOptions, BertParadigm
 from geco_ray.geco.protocol import Protocol
@@ -26,5 +25,5 @@ class BertCEf(BertParadigm):
     redrawn = ("head",)
 
     @classmethod
-    def trained_under(cls, protocol: Protocol) -> tuple[ModelPart, ...]:
+    def trained_under(cls, protocol: Protocol) -> tuple[str, ...]:
         return cls.trained if protocol.cef_head == "trained" else ("embeddings",)

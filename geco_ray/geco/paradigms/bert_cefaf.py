@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from geco_ray.geco.model_parts import ALL
 from geco_ray.geco.paradigms.base import PARADIGMS
 from geco_ray.geco.paradigms.bert import BertOptions, BertParadigm
 from geco_ray.registry import Profile
@@ -24,5 +25,5 @@ class BertCEfAfOptions(BertOptions):
 class BertCEfAf(BertParadigm):
     """See the module."""
 
-    trained = ("embeddings", "encoder", "pooler", "head")
+    trained = (ALL,)
     redrawn = ("head",)

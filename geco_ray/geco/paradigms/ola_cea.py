@@ -53,6 +53,7 @@ class OlaCea(Paradigm):
         self, state: Mapping[str, torch.Tensor], options: Options, protocol: str, source: EncoderSource
     ) -> Classifier:
         from geco_ray.geco.classifiers import OlaClassifier, load_trained_state
+        from geco_ray.geco.encoders import encoder_family
 
         assert isinstance(options, OlaOptions)
         vocabulary = state["vocabulary"].numpy()
@@ -63,6 +64,7 @@ class OlaCea(Paradigm):
             len(state["output.bias"]),
             mask_keys=resolve_protocol(protocol).ola_mask == "keys",
             seed=0,
+            class_position=encoder_family(source).class_position,
         )
         load_trained_state(classifier, state)
         return classifier
@@ -81,6 +83,7 @@ def _trainee(setup: TrainingSetup, options: OlaOptions, seed: int) -> Trainee:
         len(tokens.task.labels),
         mask_keys=protocol.ola_mask == "keys",
         seed=GENERAL_SEED + seed,
+        class_position=tokens.tokenizer.layout.class_position,
     ).to(setup.device)
     recipe = Recipe(
         epochs=options.epochs,
