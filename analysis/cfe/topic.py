@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from analysis.cfe import model_tables, overlap, ranking, tables, views
 from analysis.cfe.frames import STAGES, CfeFrames, load
 from analysis.cfe.styles import NAMES
+from analysis.cfe.tuning_notes import tuning_notes
 from analysis.topic import Numbers, Table, Topic
 from analysis.views import View
 
@@ -17,8 +18,9 @@ TABLE_6, FAMILIES = "table_6.csv", "families.csv"
 
 
 def _views(numbers: Numbers[CfeFrames]) -> list[View]:
+    notes = tuning_notes(numbers.records(), numbers.data_dir)
     return [
-        *views.table_6_views(numbers.table(TABLE_6), numbers.titles),
+        *views.table_6_views(numbers.table(TABLE_6), numbers.titles, notes),
         *views.family_views(numbers.table(FAMILIES), numbers.titles),
     ]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -42,8 +43,15 @@ SHARED_DRAWS = (
 )
 
 
-def table_6_views(table: pd.DataFrame, titles: Titles = TITLES) -> list[View]:
-    """One view per data set, protocol and seeding: methods down, metrics across, rates in percent."""
+def table_6_views(
+    table: pd.DataFrame,
+    titles: Titles = TITLES,
+    tuning: Mapping[tuple[str, str, str], tuple[str, ...]] = MappingProxyType({}),
+) -> list[View]:
+    """One view per data set, protocol and seeding: methods down, metrics across, rates in percent.
+
+    ``tuning`` are further notes by data set, protocol and seeding.
+    """
     if table.empty:
         return []
     views = []
@@ -56,7 +64,8 @@ def table_6_views(table: pd.DataFrame, titles: Titles = TITLES) -> list[View]:
         where = f"{title_of(part, 'dataset', dataset)}, protocol {protocol}, seeding {seeding}"
         name = f"Counterfactuals: {where}, {seeds}, {requests}"
         key = f"table_6_{dataset}_{protocol}_{seeding}"
-        notes, setup = tuple(_table_6_notes(part)), settings_sentence(part)
+        notes = (*tuning.get((str(dataset), protocol, seeding), ()), *_table_6_notes(part))
+        setup = settings_sentence(part)
         views.append(View(key, name, header, rows, table_6_findings(part), notes, narrow=header, setup=setup))
     return views
 

@@ -1,4 +1,4 @@
-"""The command ``geco-ray``: run, plan, status, report, check, ls, data, doctor.
+"""The command ``geco-ray``: run, plan, status, report, check, ls, data, tune, doctor.
 
 Exit codes: 0 every cell of the grid is done; 1 some failed or are left; 2 bad input; 3 resources that are not
 available; 4 the run folder is in use; 5 storage; 6 Ray itself died; 129 SIGHUP; 130 Ctrl-C;
@@ -26,6 +26,7 @@ from geco_ray.cli.analysis_package import claim_analysis
 from geco_ray.cli.check import grid_command
 from geco_ray.cli.components import list_names
 from geco_ray.cli.output import PlainConsole, labelled, prepare_streams
+from geco_ray.cli.tune import tune
 from geco_ray.errors import GecoRayError, UserError, unknown_name
 from geco_ray.ledger import Ledger
 from geco_ray.plan.benchmark import DEFAULT_PACK
@@ -44,6 +45,7 @@ app.add_typer(cli_data.app, name="data")
 app.command(name="cluster-check")(cluster_check.command)
 app.command(name="check")(cli_folder.check)
 app.command(name="ls")(list_names)
+app.command()(tune)
 out = PlainConsole()
 err = PlainConsole(stderr=True)
 _WRONG_WORDS: type[Any] = typer.BadParameter.__mro__[2]  # ClickException, whichever copy of click this typer uses
