@@ -45,16 +45,15 @@ def main() -> None:
     arguments = parser.parse_args()
     limit_threads(1)
     ledger, rows = Ledger(arguments.root), []
-    for name in DATASETS:
-        dataset = load_dataset(name, arguments.data_dir)
-        for seed in arguments.seeds:
-            base, started = bank_of(dataset, seed, ledger).base, time.process_time()
-            task, factuals = GenerationTask.of(dataset, base, "paper"), select_factuals(base, dataset.test)
-            found = diagnose(task, independent_models(task), factuals.x, factuals.ids.tolist())
-            row = {"dataset": name, "base_seed": seed, "radius": found.radius.value}
-            rows.append(row | {"requests": len(found.answers), "returned": found.returned, **found.statuses})
-            print(rows[-1], f"{time.process_time() - started:.0f} CPU s", flush=True)
-    pd.DataFrame(rows).fillna(0).to_csv(arguments.to, index=False)
+    datasets = [load_dataset(name, arguments.data_dir) for name in DATASETS]
+    for seed, dataset in ((seed, dataset) for seed in arguments.seeds for dataset in datasets):
+        base, started = bank_of(dataset, seed, ledger).base, time.process_time()
+        task, factuals = GenerationTask.of(dataset, base, "paper"), select_factuals(base, dataset.test)
+        found = diagnose(task, independent_models(task), factuals.x, factuals.ids.tolist())
+        row = {"dataset": dataset.name, "base_seed": seed, "radius": found.radius.value}
+        rows.append(row | {"requests": len(found.answers), "returned": found.returned, **found.statuses})
+        print(rows[-1], f"{time.process_time() - started:.0f} CPU s", flush=True)
+        pd.DataFrame(rows).fillna(0).to_csv(arguments.to, index=False)  # each time: a long run may be cut short
 
 
 if __name__ == "__main__":

@@ -149,7 +149,7 @@ def neighbours(r: Results) -> Check:
     ]
     here = (
         f"{low[0]:.1f} to {high[0]:.1f} behind {', '.join(ROBUST)}, at {min(moves):.2f} to {max(moves):.2f} of their "
-        f"distance; of the other robust methods it does not hold: {', '.join(others)}"
+        f"distance; the other robust methods: {', '.join(others)}"
     )
     return Check(16, "KD-tree behind robust methods on three data sets, points", "12 to 18, moving as far", here,
                  judge(values))  # fmt: skip

@@ -13,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import paper_claims
+import published_tables
 from paper_results import Results
 from publish_counterfactuals import constants
 from ranking_beyond_noise import reversals
@@ -87,6 +88,17 @@ def results() -> Results:
         table("family_overlap"), changes, table("family_ranks"), radii,
         shares.assign(hard_disagreement=100 * shares["hard_disagreement"]), None, constants(),
     )  # fmt: skip
+
+
+def test_the_page_says_what_the_published_tables_give(results: Results) -> None:
+    page = (RESULTS / "counterfactuals.md").read_text(encoding="utf-8")
+    assert published_tables.main_table(results.table) in page
+    assert published_tables.family_table(results.families) in page
+    elsewhere = {3, 4, 5, 17, 19}  # computed from what is not in these tables
+    for check in paper_claims.checks(results):
+        if check.number not in elsewhere:
+            line = f"| {check.number} | {check.claim} | {check.paper} | {check.here} | {check.verdict} |"
+            assert line in page, check.number
 
 
 def test_there_are_23_checks_in_order(results: Results) -> None:
