@@ -55,7 +55,7 @@ def family_findings(agreement: Agreement | None) -> tuple[str, ...]:
         "methods change places between some two families"
     )
     if agreement.reversed_pairs:
-        return (f"{sentence}: there is no one ranking for all kinds of change.",)
+        return (f"{sentence}. These are means: whether the spread of the base models explains it is not tested here.",)
     if agreement.tied_pairs:
         tied = "1 pair is" if agreement.tied_pairs == 1 else f"{agreement.tied_pairs} pairs are"
         return (f"{sentence}, but {tied} level in some family: the same order apart from ties.",)
