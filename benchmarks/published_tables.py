@@ -119,6 +119,7 @@ def tuning_section() -> str:
         held += int(counts.get(value, 0)) * reproduced
         shown = [f"{one.ours:.1f} ± {one.sd:.1f}" for one in values]
         rows.append([f"{value:g}", str(counts.get(value, 0)), *shown, "reproduced" if reproduced else "not reproduced"])
+    asked = int(models["corrected"].notna().sum())
     sound = ", ".join(f"{value:g} ({count})" for value, count in models["corrected"].value_counts().items())
     force = (
         f" The package's value for wine is {entry.selected['trade_off']:g} ({entry.source}); the rule selects "
@@ -135,8 +136,8 @@ def tuning_section() -> str:
     return f"""The base model of seed 2026 on wine, trained {len(models)} times on the same rows in other orders:
 sums are rounded otherwise and nothing else differs (probabilities on the validation part by up to
 {models["difference"].max():.2g}). The paper's rule selects {len(counts)} values on them; claim 13 would have been
-reproduced {held} times of {len(models)}. The rule of `corrected`, with more rows and ties within noise, selects:
-{sound}.{force}
+reproduced {held} times of {len(models)}. The rule of `corrected`, with more rows and ties within noise, run on
+{asked} of them, selects: {sound}.{force}
 
 {tabulate(header, rows)}
 

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 from geco_ray.arithmetic import covered
+from geco_ray.cfe.tuning import GRIDS, tuning_warning
 from geco_ray.ledger import Ledger
 from geco_ray.ledger.digests import cell_digest
 
@@ -79,6 +80,14 @@ def test_a_sample_of_the_published_digests_is_that_of_todays_models(today: Path)
     assert {r.id: cell_digest(ledger, r) for r in answers} == {
         r.id: known["cells"]["counterfactuals"].get(r.id) for r in answers
     }
+
+
+def test_the_base_models_of_today_are_those_that_were_tuned_on(today: Path) -> None:
+    records = [r for r in Ledger(str(today)).records("counterfactuals") if r.params["method"] in GRIDS]
+    assert len(records) == 2 * len(GRIDS)
+    for record in records:
+        assert record.info["tuning"]["difference"] <= 1e-3, record.params
+        assert tuning_warning([(record.params, record.info)]) is None
 
 
 @pytest.mark.parametrize(("dataset", "method"), CASES)
