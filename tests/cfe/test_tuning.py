@@ -144,28 +144,28 @@ def test_a_data_set_without_a_record_gets_a_value_only_where_all_recorded_agree(
 
 
 @pytest.mark.parametrize(
-    ("method", "given", "protocol", "missing"),
+    ("method", "given", "protocol", "seeding", "missing"),
     [
-        ("roar_lime", {}, "paper", "trade_off"),
-        ("roar_lime", {}, "corrected", "trade_off"),
-        ("wachter", {}, "corrected", "trade_off and learning_rate"),
-        ("wachter", {"trade_off": 0.25}, "corrected", "learning_rate"),
+        ("roar_lime", {}, "paper", "paper", "trade_off"),
+        ("roar_lime", {}, "corrected", "paper", "trade_off"),
+        ("wachter", {}, "corrected", "independent", "trade_off and learning_rate"),
+        ("wachter", {"trade_off": 0.25}, "corrected", "independent", "learning_rate"),
     ],
 )
 def test_a_value_that_no_record_has_is_asked_for_with_two_remedies(
-    method: str, given: dict[str, object], protocol: str, missing: str
+    method: str, given: dict[str, object], protocol: str, seeding: str, missing: str
 ) -> None:
     options = METHODS.get(method).parse_options(given)
     with pytest.raises(UserError, match=f"no tuned {missing} for the data set 'loans'") as caught:
-        tuning.resolve_tuned(method, options, protocol, "loans")
+        tuning.resolve_tuned(method, options, protocol, "loans", seeding)
     text = str(caught.value)
-    assert f"`geco-ray tune loans --protocol {protocol} --seeding paper`" in text
+    assert f"`geco-ray tune loans --protocol {protocol} --seeding {seeding}`" in text
     remedy = text[text.index("cfe.methods=[{") + len("cfe.methods=[") : text.index("}]") + 1]
     choice = yaml.safe_load(remedy)
     assert choice.pop("name") == method
     assert given.items() <= choice.items()
     example = METHODS.get(method).parse_options(choice)
-    assert tuning.resolve_tuned(method, example, protocol, "loans") == choice  # the remedy is one
+    assert tuning.resolve_tuned(method, example, protocol, "loans", seeding) == choice  # the remedy is one
 
 
 def test_an_untuned_data_set_fails_when_the_method_is_prepared(toy_task: GenerationTask) -> None:

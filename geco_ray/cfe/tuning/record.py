@@ -149,9 +149,9 @@ def tuned(
 ) -> dict[str, float]:
     """The frozen selection for ``dataset``.
 
-    A data set without an entry gets what all of the package's own tables selected, if they agree (Wachter under
-    ``paper``). Where they do not, there is no value to take and the result is empty, which :func:`resolve_tuned`
-    refuses.
+    A data set without an entry gets what all of the package's own tables selected, if they agree (as Wachter's do under
+    ``seeding: paper``). Where they do not, there is no value to take and the result is empty, which
+    :func:`resolve_tuned` refuses.
 
     Raises:
         UserError: see :func:`find_entry`.
