@@ -87,7 +87,7 @@ class Numbers(Generic[F]):
     def __init__(
         self, topic: Topic[F], ledger: LedgerLike, ids: Collection[str] | None = None, data_dir: Path | None = None
     ) -> None:
-        self.topic, self.ledger, self.ids = topic, ledger, ids
+        self.topic, self.ledger, self.ids, self.data_dir = topic, ledger, ids, data_dir
         self.frames = topic.load(ledger, ids)
         self._records = {stage.name: records(ledger, stage, ids) for stage in topic.stages}
         kinds = [names.kind for names in topic.names]
@@ -125,9 +125,13 @@ class Numbers(Generic[F]):
         """Finished cells by stage, stages without any left out."""
         return [(stage, len(finished)) for stage, finished in self._records.items() if finished]
 
+    def records(self) -> Iterator[RecordLike]:
+        """The records of all finished cells that are read."""
+        return (record for finished in self._records.values() for record in finished)
+
     def infos(self) -> Iterator[Mapping[str, Any]]:
         """What the record of each finished cell says of how it was computed."""
-        return (getattr(record, "info", {}) for finished in self._records.values() for record in finished)
+        return (getattr(record, "info", {}) for record in self.records())
 
 
 def _recorded_titles(names: Sequence[Names], stages: Iterable[Sequence[RecordLike]]) -> dict[tuple[str, str], str]:

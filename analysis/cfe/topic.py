@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from analysis.cfe import comparisons, model_tables, overlap, ranking, tables, views
 from analysis.cfe.frames import STAGES, CfeFrames, load
 from analysis.cfe.styles import NAMES
+from analysis.cfe.tuning_notes import tuning_notes
 from analysis.topic import Numbers, Table, Topic
 from analysis.views import View
 
@@ -18,8 +19,9 @@ TABLE_6_BY_SEED, COMPARISONS = "table_6_by_seed.csv", "comparisons.csv"
 
 
 def _views(numbers: Numbers[CfeFrames]) -> list[View]:
+    notes = tuning_notes(numbers.records(), numbers.data_dir)
     return [
-        *views.table_6_views(numbers.table(TABLE_6), numbers.titles, numbers.table(COMPARISONS), numbers.level),
+        *views.table_6_views(numbers.table(TABLE_6), numbers.titles, numbers.table(COMPARISONS), numbers.level, notes),
         *views.family_views(numbers.table(FAMILIES), numbers.titles, numbers.table(FAMILIES_BY_SEED), numbers.level),
     ]
 

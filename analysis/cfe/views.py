@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -35,11 +36,16 @@ SHARED_DRAWS = (
 
 
 def table_6_views(
-    table: pd.DataFrame, titles: Titles = TITLES, pairs: pd.DataFrame | None = None, level: float = LEVEL
+    table: pd.DataFrame,
+    titles: Titles = TITLES,
+    pairs: pd.DataFrame | None = None,
+    level: float = LEVEL,
+    tuning: Mapping[tuple[str, str, str], tuple[str, ...]] = MappingProxyType({}),
 ) -> list[View]:
     """One view per data set, protocol and seeding: methods down, metrics across, rates in percent.
 
-    ``pairs`` from ``cfe.comparisons``, made at ``level``; without it nobody is said to be ahead.
+    ``pairs`` from ``cfe.comparisons``, made at ``level``; without it nobody is said to be ahead. ``tuning`` are further
+    notes by data set, protocol and seeding.
     """
     if table.empty:
         return []
@@ -55,7 +61,8 @@ def table_6_views(
         where = f"{title_of(part, 'dataset', dataset)}, protocol {protocol}, seeding {seeding}"
         name = f"Counterfactuals: {where}, {seeds}, {requests}"
         key = f"table_6_{dataset}_{protocol}_{seeding}"
-        notes, setup = (*_table_6_notes(part), *compared, *over_data), settings_sentence(part)
+        extra = tuning.get((str(dataset), protocol, seeding), ())
+        notes, setup = (*extra, *_table_6_notes(part), *compared, *over_data), settings_sentence(part)
         own = _own_pairs(pairs, dataset, protocol, seeding)
         views.append(View(key, name, header, rows, table_6_findings(part, own), notes, narrow=header, setup=setup))
     return views

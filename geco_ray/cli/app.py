@@ -1,4 +1,4 @@
-"""The verbs of ``geco-ray``: run, plan, status, failures, report, check, ls, data, doctor."""
+"""The verbs of ``geco-ray``: run, plan, status, failures, report, check, ls, data, tune, doctor."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from geco_ray.cli.check import grid_command
 from geco_ray.cli.components import list_names
 from geco_ray.cli.failures import failed_cells, show_failures
 from geco_ray.cli.output import PlainConsole, labelled
+from geco_ray.cli.tune import tune
 from geco_ray.errors import UserError
 from geco_ray.ledger import Ledger
 from geco_ray.plan.benchmark import DEFAULT_PACK
@@ -34,6 +35,7 @@ app.add_typer(cli_data.app, name="data")
 app.command(name="cluster-check")(cluster_check.command)
 app.command(name="check")(cli_folder.check)
 app.command(name="ls")(list_names)
+app.command()(tune)
 out = PlainConsole()
 err = PlainConsole(stderr=True)
 

@@ -77,7 +77,7 @@ def test_the_line_is_part_of_the_page() -> None:
 
 def test_looking_up_defaults_imports_no_torch(assert_imports_nothing: Callable[..., str]) -> None:
     code = (
-        "from analysis.cfe.settings import tuned_defaults; d = tuned_defaults('paper', 'diabetes', 'wachter');"
+        "from analysis.cfe.settings import tuned_defaults; d = tuned_defaults('paper', 'diabetes', 'paper', 'wachter');"
         "assert d['trade_off'] is not None"
     )
     assert_imports_nothing(code, ["torch", "ray", "sklearn"])

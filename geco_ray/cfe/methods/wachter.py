@@ -104,5 +104,5 @@ def prepare(task: GenerationTask, options: WachterOptions) -> Prepared:
     """Take what the options leave open from the frozen tuning of the data set."""
     from geco_ray.cfe.tuning import resolve_tuned
 
-    values = resolve_tuned("wachter", options, task.protocol, task.dataset)
+    values = resolve_tuned("wachter", options, task.protocol, task.dataset, task.seeding)
     return Wachter(task, options, values["trade_off"], values["learning_rate"])

@@ -143,12 +143,14 @@ def generate(
     from geco_ray.cfe.model_stack import StackedModels
 
     device = resolve_device(context.device)
+    tasks: dict[tuple[str, str], GenerationTask] = {}
     for cell in cells:
         dataset = _dataset(cell.base.dataset, context.data_dir, cell.base.data)
         base = _base(cell.base, ledger)
         factuals = select_factuals(base, dataset.test)
         block = slice(cell.first, cell.end) if isinstance(cell, ProofCell) else slice(None)
-        task = GenerationTask.of(dataset, base, cell.protocol, str(device))
+        new = GenerationTask.of(dataset, base, cell.protocol, str(device))
+        task = tasks.setdefault((cell.base.id, cell.protocol), new)  # one task, so that settings share their work
         started = time.perf_counter()
         prepared = METHODS.get(cell.method).target(task, cell.method_options)
         set_up_seconds = time.perf_counter() - started
@@ -160,6 +162,7 @@ def generate(
             "eligible_factuals": factuals.eligible,
             "titles": {"dataset": dataset.card.title, "method": METHODS.get(cell.method).title},
             "profiles": {"method": METHODS.get(cell.method).profile.record()},
+            **_tuning(cell, dataset, base, context.data_dir),
             **_disagreements(StackedModels([base.model]), device, table),
         }
         yield cell, Result(labelled(table.drop_columns(["seconds", "batch"]), cell), info=info)
@@ -199,6 +202,21 @@ def _batches(table: pa.Table) -> list[dict[str, float]]:
         found.append({"requests": sizes[first], "seconds": round(seconds[first] * sizes[first], 6)})
         first += sizes[first]
     return found
+
+
+def _tuning(
+    cell: CounterfactualCell | ProofCell, dataset: Dataset, base: BaseModel, data_dir: Path | None
+) -> dict[str, Any]:
+    """For the record of a tuned method on the first base model: whether this is the model that was tuned on."""
+    from geco_ray.cfe.tuning import GRIDS, compare_tuning, find_entry
+
+    if cell.method not in GRIDS:
+        return {}
+    entry = find_entry(cell.method, cell.protocol, cell.base.seeding, cell.base.dataset, data_dir)
+    used = cell.method_options.model_dump()
+    if entry is None or cell.base.base_seed != entry.base_seed or not entry.selected.items() <= used.items():
+        return {}
+    return {"tuning": compare_tuning(entry, dataset, base)}
 
 
 def _json(value: Any) -> Any:

@@ -26,4 +26,5 @@ def prepare(task: GenerationTask, options: RoarLimeOptions) -> Prepared:
     from geco_ray.cfe.methods.roar_lime.search import RoarLime
     from geco_ray.cfe.tuning import resolve_tuned
 
-    return RoarLime(task, options, resolve_tuned("roar_lime", options, task.protocol, task.dataset)["trade_off"])
+    values = resolve_tuned("roar_lime", options, task.protocol, task.dataset, task.seeding)
+    return RoarLime(task, options, values["trade_off"])
