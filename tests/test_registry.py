@@ -195,3 +195,12 @@ def test_a_broken_plug_in_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [_Plugin()])
     with pytest.raises(UserError, match="plug-in 'third' \\(toy\\) cannot be loaded: ImportError"):
         registry.names()
+
+
+def test_a_name_of_the_paper_that_this_version_lacks_is_told_so_and_no_other_is_suggested() -> None:
+    registry: Registry[Any] = Registry("toy method", "geco_ray.runtime", only_in_paper=["Lost-One"])
+    registry._loaded = True
+    registry.register("lost_two")(make())
+    with pytest.raises(UserError, match="'Lost-One' is in the paper, not in this version") as error:
+        registry.get("lost one")
+    assert "Did you mean" not in str(error.value)

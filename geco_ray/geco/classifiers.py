@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from geco_ray.geco.backbones.base import pick
-from geco_ray.geco.tokens import IntArray
+from geco_ray.geco.tokens import IntArray, TokenLayout
 
 
 class Classifier(nn.Module):
@@ -23,6 +23,12 @@ class Classifier(nn.Module):
 
     padding_matters = False
     """True when padding changes a prediction, so that evaluation has to pad exactly as the paper did."""
+
+    layout: TokenLayout | None = None
+    """What has to stand around a sentence; None is what the encoder's tokenizer puts there."""
+
+    decides_by_logits = True
+    """False where prediction and probability are not the largest and the softmax of the logits."""
 
     @property
     @abstractmethod
@@ -52,6 +58,14 @@ class Classifier(nn.Module):
     def logits_from_words(self, word_vectors: Tensor, mask: Tensor | None) -> Tensor:
         """Logits from word embeddings, embedded once."""
         return self.logits_from_embedded(self.embed(word_vectors), mask)
+
+    def predict(self, ids: Tensor, mask: Tensor | None) -> Tensor:
+        """The predicted class of each row, (n,); -1 where a rule predicts none."""
+        return self(ids, mask).argmax(1)  # type: ignore[no-any-return]
+
+    def probabilities(self, logits: Tensor) -> Tensor:
+        """What counts as the probability of each class, (n, labels)."""
+        return logits.softmax(1)
 
     def forward(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
         """Logits from ids."""

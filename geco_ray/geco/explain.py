@@ -91,7 +91,7 @@ class Explainer:
         device: torch.device,
         memory_bytes: int | None = None,
     ) -> None:
-        self.trained, self.tokens, self.device = trained, tokens, device
+        self.trained, self.tokens, self.device = trained, tokens.laid_out(trained.module.layout), device
         self.protocol: Protocol = resolve_protocol(protocol)
         self.module = trained.module.to(device).eval().requires_grad_(False)
         budget = memory_bytes or MEMORY_BYTES.get(device.type, MEMORY_BYTES["cpu"])
@@ -139,6 +139,7 @@ class Explainer:
                 found=explained,
                 expected=f"0 to {len(labels) - 1}",
             )
+        self._check_baseline(asked.baseline)
         key = (explained, asked.scalar, asked.baseline or "pad")
         if key not in self._inputs_by_target:
             known = next(iter(self._inputs_by_target.values())).known if self._inputs_by_target else {}
@@ -156,6 +157,16 @@ class Explainer:
                 known=known,
             )
         return self._inputs_by_target[key]
+
+    def _check_baseline(self, baseline: str | None) -> None:
+        tokenizer = self.tokens.tokenizer
+        if baseline in ("mask", "unk") and getattr(tokenizer, f"{baseline}_id") is None:
+            raise UserError(
+                f"the encoder's tokenizer has no {baseline} token",
+                where="baseline",
+                expected="pad or zero",
+                remedy="Choose one of these for this encoder",
+            )
 
     def _check_rows(self, rows: tuple[int, ...]) -> None:
         count = len(self.tokens.task.test)

@@ -53,11 +53,14 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class EpochRecord:
-    """One epoch, counted from 1. The validation loss is the number that decides ``best``."""
+    """One epoch, counted from 1. The validation loss is the number that decides ``best``.
+
+    A classifier that is not trained has the one epoch 0, without losses.
+    """
 
     epoch: int
-    train_loss: float
-    validation_loss: float
+    train_loss: float | None
+    validation_loss: float | None
     validation_accuracy: float
 
 
@@ -87,7 +90,7 @@ class Moving:
     """
 
     parameters: Sequence[Tensor]
-    optimizer: torch.optim.Optimizer
+    optimizer: torch.optim.Adam
     generators: Sequence[torch.Generator]
     identity: Mapping[str, Any]
 
@@ -138,43 +141,57 @@ def fit(
         the best epoch, from 1, and one record per epoch.
 
     Raises:
-        GecoRayError: the loss of a step is not finite (with epoch, step and learning rate), or no epoch had a finite
-            validation loss.
+        GecoRayError: the loss of a step is not finite, or no epoch had a finite validation loss.
         ValueError: a keeper for an accumulating gradient, which is no part of a checkpoint.
     """
-    if keeper is not None and recipe.accumulate:
-        raise ValueError("an accumulating gradient is no part of a checkpoint")
-    rate, decay = recipe.learning_rate, recipe.weight_decay
-    optimizer = torch.optim.Adam(parameters, lr=rate, eps=recipe.epsilon, weight_decay=decay, fused=True)
-    identity = asdict(recipe) | {"rows": len(train), "validation_rows": len(validation)}
-    moving = Moving(parameters, optimizer, (generator, *others), identity)
-    best = [parameter.detach().clone() for parameter in parameters]
-    progress = (keeper.restore(moving) if keeper else None) or Progress(0, 0, math.inf, best, ())
-    steps = math.ceil(len(train) / recipe.batch_size)
-    total = recipe.epochs * steps
+    moving, progress = _begin(parameters, recipe, (generator, *others), (len(train), len(validation)), keeper)
+    total = recipe.epochs * (steps := math.ceil(len(train) / recipe.batch_size))
     factors = (warmup_then_decay(step, total, recipe.warmup) for step in range(progress.epoch * steps, total))
     for epoch in range(progress.epoch + 1, recipe.epochs + 1):
-        mean_loss = _train_epoch(epoch, parameters, forward, train, recipe, optimizer, factors, generator)
-        record = EpochRecord(epoch, mean_loss, *_validate(forward, validation, recipe, generator))
-        progress = _after(progress, record, parameters)
+        mean_loss = _train_epoch(epoch, parameters, forward, train, recipe, moving.optimizer, factors, generator)
+        validated = _validate(forward, validation, recipe, generator)
+        progress = _after(progress, record := EpochRecord(epoch, mean_loss, *validated), validated[0], parameters)
         if keeper is not None:
             keeper.save(progress, moving)
         if on_epoch is not None:
             on_epoch(record)
+    return _end(progress, moving)
+
+
+def _end(progress: Progress, moving: Moving) -> tuple[int, tuple[EpochRecord, ...]]:
+    """Leave the parameters at the best epoch."""
     if progress.best_epoch == 0:
         raise GecoRayError("training diverged: no epoch had a finite validation loss")
-    _copy(progress.best, parameters)
-    optimizer.zero_grad()
+    _copy(progress.best, moving.parameters)
+    moving.optimizer.zero_grad()
     return progress.best_epoch, progress.history
 
 
-def _after(before: Progress, record: EpochRecord, parameters: Sequence[Tensor]) -> Progress:
+def _begin(
+    parameters: Sequence[torch.nn.Parameter],
+    recipe: Recipe,
+    generators: Sequence[torch.Generator],
+    rows: tuple[int, int],
+    keeper: Keeper | None,
+) -> tuple[Moving, Progress]:
+    """A fresh training, put to where its checkpoint says it was, if there is one."""
+    if keeper is not None and recipe.accumulate:
+        raise ValueError("an accumulating gradient is no part of a checkpoint")
+    rate, decay = recipe.learning_rate, recipe.weight_decay
+    optimizer = torch.optim.Adam(parameters, lr=rate, eps=recipe.epsilon, weight_decay=decay, fused=True)
+    moving = Moving(parameters, optimizer, generators, asdict(recipe) | {"rows": list(rows)})
+    best = [parameter.detach().clone() for parameter in parameters]
+    found = keeper.restore(moving) if keeper is not None else None
+    return moving, found or Progress(0, 0, math.inf, best, ())
+
+
+def _after(before: Progress, record: EpochRecord, loss: float, parameters: Sequence[Tensor]) -> Progress:
     """Where a training stands after one more epoch; a better one's parameters replace the best in place."""
     history = (*before.history, record)
-    if not record.validation_loss < before.best_loss:
+    if not loss < before.best_loss:
         return replace(before, epoch=record.epoch, history=history)
     _copy(parameters, before.best)
-    return Progress(record.epoch, record.epoch, record.validation_loss, before.best, history)
+    return Progress(record.epoch, record.epoch, loss, before.best, history)
 
 
 def _train_epoch(

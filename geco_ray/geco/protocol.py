@@ -34,6 +34,9 @@ class Protocol:
         ig_scalar: Integrated Gradients, Kernel SHAP and LIME explain the logit, or the softmax probability, of the
             explained class. The gradient methods explain the logit in both protocols.
         explained_class: the predicted class, or the true one (LIME on texts: always class 1).
+        zero_shot_prompt: the bare question, or with the published examples (which three classes have in both).
+        zero_shot_rule: the label word with the largest score, or the first among the five largest of all tokens.
+        zero_shot_baseline: baselines keep the prompt, or replace it like a word.
         deep_lift: contributions against the embedded baseline, or multipliers against the baseline's token ids taken
             for embeddings.
         gradient_shap_samples: random points per sentence.
@@ -60,6 +63,9 @@ class Protocol:
     ig_layer: Literal["word_embeddings", "embedding_module"]
     ig_scalar: Literal["logit", "probability"]
     explained_class: Literal["predicted", "true"]
+    zero_shot_prompt: Literal["question", "examples"]
+    zero_shot_rule: Literal["label_words", "first_of_five"]
+    zero_shot_baseline: Literal["kept", "replaced"]
     deep_lift: Literal["contributions", "multipliers_from_ids"]
     gradient_shap_samples: int
     kernel_shap_unit: Literal["word", "token"]
@@ -86,6 +92,9 @@ CORRECTED = Protocol(
     ig_layer="word_embeddings",
     ig_scalar="logit",
     explained_class="predicted",
+    zero_shot_prompt="question",
+    zero_shot_rule="label_words",
+    zero_shot_baseline="kept",
     deep_lift="contributions",
     gradient_shap_samples=25,
     kernel_shap_unit="word",
@@ -112,6 +121,9 @@ PAPER = Protocol(
     ig_layer="embedding_module",
     ig_scalar="probability",
     explained_class="true",
+    zero_shot_prompt="examples",
+    zero_shot_rule="first_of_five",
+    zero_shot_baseline="replaced",
     deep_lift="multipliers_from_ids",
     gradient_shap_samples=5,
     kernel_shap_unit="token",

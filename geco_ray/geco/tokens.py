@@ -8,7 +8,7 @@ all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -126,6 +126,12 @@ class TaskTokens:
         """Sorted ids that occur in train or test, and all special ids."""
         special = np.array(self.tokenizer.special_ids)
         return np.unique(np.concatenate([special, *(row.ids for row in (*self.train, *self.test))]))
+
+    def laid_out(self, layout: TokenLayout | None) -> TaskTokens:
+        """The same task between other tokens (a prompt); None leaves it as it is."""
+        if layout is None or layout == self.tokenizer.layout:
+            return self
+        return tokenize_task(self.task, replace(self.tokenizer, layout=layout))
 
     @property
     def longest_test(self) -> int:

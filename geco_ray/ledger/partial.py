@@ -7,6 +7,7 @@ lies in this machine's cache instead, unless a run asks for it there: a checkpoi
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
 
@@ -56,3 +57,15 @@ def kept_work(storage: Storage) -> dict[str, int]:
     """Id of each cell with unfinished work to its bytes."""
     names = storage.names(FOLDER)
     return {name.removesuffix(".safetensors"): size for name, size in names.items() if name.endswith(".safetensors")}
+
+
+def remove_kept(storage: Storage, finished: Collection[str] | None) -> int:
+    """Remove what finished cells kept, or what any cell did; how many there were.
+
+    Args:
+        finished: ids of finished cells; None for all cells.
+    """
+    removed = [name for name in kept_work(storage) if finished is None or name in finished]
+    for name in removed:
+        PartialWork(storage, name).remove()
+    return len(removed)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from geco_ray.cli import main
 from geco_ray.ledger.partial import PartialWork, kept_work, partial_storage
 from geco_ray.ledger.storage import LocalStorage, open_storage
 
@@ -16,6 +17,7 @@ TOY = """
 import sys, torch
 from geco_ray.geco.checkpoints import ByteKeeper
 from geco_ray.geco.fitting import Part, Recipe, fit
+from geco_ray.cli import main
 from geco_ray.ledger.partial import PartialWork
 from geco_ray.ledger.storage import LocalStorage
 torch.set_num_threads(1)
@@ -79,6 +81,31 @@ def test_a_disk_that_takes_no_more_costs_the_checkpoint_alone(tmp_path: Path) ->
     work.store(b"data")
     assert work.load() is None
     work.remove()
+
+
+def test_repair_removes_the_checkpoints_of_finished_cells_and_dropping_removes_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grid = ["demo", "only=cfe", "cfe.methods=[kdtree]", "cfe.variants=1", "cfe.base_seeds=[2026]"]
+    words = [*grid, "cfe.families=[bounded_parameter]", "--root", str(tmp_path)]
+    storage = LocalStorage(tmp_path)
+
+    def run(*command: str) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main(command)
+        assert not ended.value.code
+        told = capsys.readouterr()
+        return told.out + told.err
+
+    run("run", *words, "--executor", "inline", "--quiet")
+    done = next((tmp_path / "cells" / "models").glob("*.json")).stem
+    for name in (done, "0" * 16):
+        PartialWork(storage, name).store(b"x" * 100)
+    assert "2 checkpoints are of cells that this grid does not need" in run("status", *words)
+    assert "removed 1 checkpoint" in run("check", "--repair", "--root", str(tmp_path))
+    assert set(kept_work(storage)) == {"0" * 16}
+    assert "removed 1 checkpoint" in run("check", "--drop-checkpoints", "--root", str(tmp_path))
+    assert kept_work(storage) == {}
 
 
 @pytest.mark.slow

@@ -66,10 +66,13 @@ TINY_PIECES = [
 
 @pytest.fixture(scope="session")
 def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a random BERT of two layers; its tokenizer file pads and cuts to 16, as packaged ones do to 128."""
+    """A folder with a random BERT of two layers and its heads.
+
+    Its tokenizer file pads and cuts to 16, as packaged ones do to 128.
+    """
     import torch
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-    from transformers import BertConfig, BertModel
+    from transformers import BertConfig, BertForPreTraining, BertModel
 
     folder = tmp_path_factory.mktemp("tiny_bert")
     tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(TINY_PIECES)}, unk_token="[UNK]"))
@@ -92,7 +95,11 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
-        BertModel(config).save_pretrained(folder)
+        encoder = BertModel(config)
+        whole = BertForPreTraining(config)
+        whole.bert = encoder
+        whole.tie_weights()
+        whole.save_pretrained(folder)
     return folder
 
 
@@ -134,6 +141,8 @@ PARADIGM_OPTIONS: dict[str, dict[str, object]] = {
     "bert_ce": {"epochs": 2, "batch_size": 16},
     "bert_cef": {"epochs": 2, "batch_size": 16},
     "bert_cefaf": {"epochs": 2, "batch_size": 16, "learning_rate": 1e-3},
+    "bert_zs": {"label_words": {"female": "she", "male": "he", "neutral": "they"}},
+    "bert_zs_label_embedding": {},
     "ola_cea": {"epochs": 6, "batch_size": 16},
 }
 

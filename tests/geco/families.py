@@ -63,7 +63,7 @@ FAMILIES = {
         "GPT2LMHeadModel",
         "GPT2Tokenizer",
         "bytes",
-        {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64},
+        {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 128},
     ),
 }
 SPECIAL = {

@@ -67,10 +67,8 @@ class Sentence:
 
     @property
     def absent(self) -> Tensor:
-        """``[CLS] [PAD] ... [SEP]``."""
-        ids = torch.zeros_like(self.ids)
-        ids[0, 0], ids[0, -1] = self.ids[0, 0], self.ids[0, -1]
-        return ids
+        """``[CLS] [PAD] ... [SEP]``, with the prompt where it stays."""
+        return torch.where(torch.from_numpy(self.words) == -1, self.ids, 0)
 
     def point(self, ids: Tensor) -> Tensor:
         """Where the gradient methods attribute; with ``paper`` embedded, to be embedded again."""
@@ -84,7 +82,7 @@ class Sentence:
     def probability(self, ids: Tensor) -> Tensor:
         """What perturbation methods explain, of every class."""
         logits = self.network(self.trained.module.word_vectors(ids))
-        return logits.softmax(1) if self.paper else logits
+        return self.trained.module.probabilities(logits) if self.paper else logits
 
 
 def _gradient(kind: type) -> Callable[[Sentence], Tensor]:
@@ -112,8 +110,8 @@ def _integrated_gradients(it: Sentence) -> Tensor:
 
         layered = LayerIntegratedGradients(whole, model.encoder.embeddings)
         return layered.attribute(it.ids, it.absent, target=it.target, n_steps=12).sum(2)
-    ends = [model.word_vectors(ids) for ids in (it.ids, it.absent)]
-    probability = IntegratedGradients(lambda vectors: inner(vectors).softmax(1))
+    ends = [model.embed(model.word_vectors(ids)) for ids in (it.ids, it.absent)]
+    probability = IntegratedGradients(lambda points: model.probabilities(model.logits_from_embedded(points, None)))
     return probability.attribute(*ends, target=it.target, n_steps=12).sum(2)
 
 
@@ -182,7 +180,7 @@ def _words(values: Tensor, it: Sentence, count: int) -> np.ndarray:
 
 
 def _sentences(model: TrainedClassifier, tokens: TaskTokens, protocol: str, predicted: list[int]) -> Iterator[Sentence]:
-    for row, sentence in enumerate(tokens.test):
+    for row, sentence in enumerate(tokens.laid_out(model.module.layout).test):
         target = predicted[row] if protocol == "corrected" else tokens.task.test[row].target
         ids = torch.from_numpy(sentence.ids)[None]
         yield Sentence(model, protocol == "paper", ids, sentence.words, target, row)

@@ -47,7 +47,7 @@ HEADS: dict[str, dict[str, str]] = {
 """The library's layers outside the encoder, and ours."""
 SPECIAL = dict.fromkeys(HEADS, (1, 1)) | {"xlnet": (0, 2), "gpt2": (0, 1)}
 """How many special tokens stand before and after a sentence."""
-LONGEST = dict.fromkeys(HEADS, 512) | {"xlnet": None, "gpt2": 64}
+LONGEST = dict.fromkeys(HEADS, 512) | {"xlnet": None, "gpt2": 128}
 BERT_PARADIGMS = [entry.name for entry in PARADIGMS.entries() if issubclass(entry.target, BertParadigm)]
 
 
@@ -198,7 +198,7 @@ def test_dropout_is_the_given_one_and_only_in_trained_parts(
     head = counts[("head",)]
     assert head == {"roberta": 2, "electra": 2}.get(family, 1)
     assert counts[("embeddings", "head")] == head + (family != "xlnet")
-    assert counts[("all",)] >= head + 2 * 3
+    assert counts[("all",)] >= head + 5
 
 
 def test_a_part_that_a_family_lacks_is_refused(folders: dict[str, Path], family: str) -> None:

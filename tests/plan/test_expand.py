@@ -170,7 +170,6 @@ def test_where_a_folder_lies_is_no_part_of_an_id() -> None:
         ("geco.datasets=[compas]", "geco.datasets: unknown data set 'compas'"),
         ("geco.encoders=none", "geco.encoders: unknown encoder 'none'"),
         ("geco.paradigms=[bert_d]", "geco.paradigms: unknown 'bert_d' Did you mean 'bert_c'"),
-        ("geco.paradigms=[bert_zs]", "geco.paradigms: 'BERT-ZS' is in the paper, not in this version Known: bert_c"),
         ("geco.methods=[salience]", "geco.methods: unknown 'salience' Did you mean 'saliency'"),
         ("geco.methods=[{name: saliency, n_steps: 3}]", "geco.methods: unknown option 'n_steps' of 'saliency'"),
         ("geco.methods=[{name: integrated_gradients, n_step: 3}]", "geco.methods: 'n_step' Did you mean 'n_steps'"),
@@ -239,6 +238,14 @@ def test_twenty_five_variants_are_one_trial_or_twenty_five() -> None:
     assert [len(pack) for pack in packs(variants[:25], 10)] == [10, 10, 5]
 
 
+def test_settings_of_one_method_come_in_one_pack_and_other_methods_alone() -> None:
+    methods = "cfe.methods=[robx_balanced, kdtree, robx_robust]"
+    made = packs([cell for cell in cells_of("only=cfe", methods) if cell.stage == "counterfactuals"], 25)
+    together = sorted(sorted(cell.method for cell in pack) for pack in made)  # type: ignore[attr-defined]
+    assert together == [["kdtree"]] * 4 + [["robx_balanced", "robx_robust"]] * 4
+    assert all(len({cell.base.id for cell in pack}) == 1 for pack in made)  # type: ignore[attr-defined]
+
+
 def test_the_size_of_packs_is_in_no_cell() -> None:
     names = {item.name for cell in cells_of() for item in dataclasses.fields(cell)}
     assert not names & {"pack", "size", "device", "host", "executor"}
@@ -272,3 +279,11 @@ def test_planning_imports_neither_torch_nor_ray_nor_what_hangs_on_them(
     )
     heavy = ["torch", "ray", "transformers", "captum", "lime", "sklearn", "scipy", "matplotlib"]
     assert assert_imports_nothing(code, heavy) == str(len(cells_of()))
+
+
+@pytest.mark.parametrize("name", ["geco", "full"])
+def test_the_benchmarks_grid_has_the_models_of_the_paper(name: str, data_dir: Path) -> None:
+    grid, text = load_grid(name, ["only=geco"])
+    models = [cell for cell in expand(grid, text, data_dir) if isinstance(cell, TrainCell)]
+    assert len(models) == 4 * (5 * 5 + 1)
+    assert {cell.paradigm for cell in models if cell.seed is None} == {"bert_zs"}

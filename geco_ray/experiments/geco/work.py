@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,8 @@ def _check_encoders(trains: Sequence[TrainCell], tasks: Mapping[str, Task]) -> N
     """What each encoder sees of each data set that it is planned with."""
     from geco_ray.geco.audit.encoder_audit import audit_encoder, require_forms_apart, require_limits
     from geco_ray.geco.encoders import load_tokenizer, resolve_encoder
-    from geco_ray.geco.paradigms.base import PARADIGMS
+    from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
+    from geco_ray.geco.protocol import resolve_protocol
     from geco_ray.geco.tokens import tokenize_task
 
     for dataset, name in dict.fromkeys((cell.dataset, cell.encoder_source) for cell in trains):
@@ -72,9 +74,12 @@ def _check_encoders(trains: Sequence[TrainCell], tasks: Mapping[str, Task]) -> N
         tokens = tokenize_task(tasks[dataset], load_tokenizer(source))
         audit = audit_encoder(tokens.task, tokens.tokenizer, name)
         require_forms_apart(audit)
-        paradigms = {cell.paradigm for cell in trains if (cell.dataset, cell.encoder_source) == (dataset, name)}
-        if any(PARADIGMS.get(paradigm).target.depends_on == "encoder" for paradigm in paradigms):
+        cells = [cell for cell in trains if (cell.dataset, cell.encoder_source) == (dataset, name)]
+        if any(PARADIGMS.get(cell.paradigm).target.depends_on == "encoder" for cell in cells):
             require_limits(tokens, source)
+        for cell in {replace(cell, seed=None).id: cell for cell in cells}.values():
+            setup = TrainingSetup(tokens, source, resolve_protocol(cell.protocol), resolve_device("cpu"))
+            PARADIGMS.get(cell.paradigm).target().check(setup, cell.paradigm_options)
         for line in audit.lines():
             warnings.warn(line, GecoRayWarning, stacklevel=1)
 
@@ -130,8 +135,9 @@ def train(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) ->
     paradigm = PARADIGMS.get(first.paradigm).target()
     trained = paradigm.train(setup, first.paradigm_options, [cell.seed for cell in cells])
     for cell, classifier in zip(cells, trained, strict=True):
-        titles = {"paradigm": PARADIGMS.get(cell.paradigm).title}
-        yield cell, Result(classifier.history_table(), classifier.to_bytes(), info | {"titles": titles})
+        entry = PARADIGMS.get(cell.paradigm)
+        said = {"titles": {"paradigm": entry.title}, "profiles": {"paradigm": entry.profile.record()}}
+        yield cell, Result(classifier.history_table(), classifier.to_bytes(), info | said)
 
 
 def _keeper(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) -> Keeper | None:
@@ -167,7 +173,8 @@ class _ExplainedModel:
             chosen = sample_sentences(self._tokens.task, cell.sentences, SENTENCE_SAMPLE_SEED)
             rows = [row for row in rows if test[row].sentence_idx in chosen]
         table = self._explainer.explain(rows, cell.method, cell.method_options)
-        info: dict[str, Any] = {"titles": {"method": ATTRIBUTIONS.get(cell.method).title}}
+        entry = ATTRIBUTIONS.get(cell.method)
+        info: dict[str, Any] = {"titles": {"method": entry.title}, "profiles": {"method": entry.profile.record()}}
         note = (table.schema.metadata or {}).get(b"note")
         return Result(table, info=info | ({"note": note.decode()} if note else {}))
 

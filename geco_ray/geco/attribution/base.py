@@ -143,7 +143,7 @@ class AttributionInputs:
     def classes(self) -> IntArray:
         """The class to explain, per row."""
         if self.explained_class == "predicted":
-            return self.predicted
+            return np.maximum(self.predicted, 0)  # a rule may predict none, and then explains the same of every class
         if self.explained_class == "true":
             return np.array([self.tokens.task.test[row].target for row in self.rows], np.int64)
         return np.full(len(self.rows), self.explained_class, np.int64)
@@ -165,7 +165,7 @@ class AttributionInputs:
         predicted = np.zeros(len(self.rows), np.int64)
         with torch.no_grad():
             for batch in self.batches():
-                found = self.classifier(batch.ids, batch.mask).argmax(1).cpu().numpy()
+                found = self.classifier.predict(batch.ids, batch.mask).cpu().numpy()
                 predicted[batch.positions] = found[: len(batch.positions)]
         return predicted
 

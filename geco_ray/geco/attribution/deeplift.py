@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, Batch, ModelOptions, Scores
-from geco_ray.registry import Options
+from geco_ray.registry import Options, Profile
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,7 +27,12 @@ class DeepLiftOptions(ModelOptions):
     multiply_by_inputs: bool | None = None
 
 
-@ATTRIBUTIONS.register("deeplift", title="DeepLift", options=DeepLiftOptions)
+@ATTRIBUTIONS.register(
+    "deeplift",
+    title="DeepLift",
+    options=DeepLiftOptions,
+    profile=Profile(order=5, colour="#A8407F", marker="D", aims=True),
+)
 def deep_lift(inputs: AttributionInputs, options: Options) -> Scores:
     """Signed sum over the embedding's dimensions of contributions or multipliers, per token.
 
@@ -94,7 +99,7 @@ def _attribute(
         def forward(self, both: Tensor) -> Tensor:
             mask = None if batch.mask is None else batch.mask.repeat(2, 1)
             logits = self.classifier.logits_from_words(both, mask)
-            value = explained(logits, classes.repeat(2), scalar)
+            value = explained(self.classifier, logits, classes.repeat(2), scalar)
             ends = value.detach().to(torch.float64)
             changes.append(ends[: len(points)] - ends[len(points) :])
             return value

@@ -17,6 +17,7 @@ class Albert(Backbone):
 
     model_class = "AlbertModel"
     masked_class = "AlbertForMaskedLM"
+    masked_key = "predictions.dense."
     parts = ("embeddings", "encoder", "pooler", "head")
     space_before_words = True
 

@@ -34,6 +34,12 @@ class Backbone(ABC):
     masked_class: ClassVar[str] = ""
     """The library's class with a language-modeling head; empty where there is none that fills in one token."""
 
+    masked_key: ClassVar[str] = ""
+    """How the name of a weight of that head begins in the weight file."""
+
+    next_token: ClassVar[bool] = False
+    """That head scores the next token of a text, not a token within it."""
+
     parts: ClassVar[tuple[ModelPart, ...]] = ("embeddings", "encoder", "head")
     """The parts that the family has."""
 

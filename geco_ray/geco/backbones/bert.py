@@ -18,6 +18,7 @@ class Bert(Backbone):
 
     model_class = "BertModel"
     masked_class = "BertForMaskedLM"
+    masked_key = "cls.predictions.transform."
     parts = ("embeddings", "encoder", "pooler", "head")
 
     def modules(self, part: ModelPart) -> tuple[nn.Module, ...]:

@@ -17,6 +17,7 @@ class DistilBert(Backbone):
 
     model_class = "DistilBertModel"
     masked_class = "DistilBertForMaskedLM"
+    masked_key = "vocab_transform."
 
     def modules(self, part: ModelPart) -> tuple[nn.Module, ...]:
         return (self.model.embeddings if part == "embeddings" else self.model.transformer,)

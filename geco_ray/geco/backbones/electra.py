@@ -17,6 +17,7 @@ class Electra(Backbone):
 
     model_class = "ElectraModel"
     masked_class = "ElectraForMaskedLM"  # the generator; a discriminator's weights lack its head
+    masked_key = "generator_predictions."
 
     def modules(self, part: ModelPart) -> tuple[nn.Module, ...]:
         if part == "embeddings":

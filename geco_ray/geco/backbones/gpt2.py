@@ -17,7 +17,8 @@ class Gpt2(Backbone):
     """See the module. The end token is the padding as well: the mask tells them apart, not the id."""
 
     model_class = "GPT2Model"
-    masked_class = "GPT2LMHeadModel"  # it fills in the next token
+    masked_class = "GPT2LMHeadModel"  # its weights are those of the word embedding
+    next_token = True
     prefix = ()
     suffix = ("eos",)
     class_position = -1

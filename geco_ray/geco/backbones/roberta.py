@@ -22,6 +22,7 @@ class Roberta(Backbone):
 
     model_class = "RobertaModel"
     masked_class = "RobertaForMaskedLM"
+    masked_key = "lm_head.dense."
     load_arguments: ClassVar[Mapping[str, Any]] = {"add_pooling_layer": False}
     space_before_words = True
 

@@ -50,6 +50,14 @@ class Paradigm(ABC):
     shares_work: ClassVar[bool] = False
     """True when the seeds share what costs most, so that they are better trained together than apart."""
 
+    def check(self, setup: TrainingSetup, options: Options) -> None:
+        """Refuse what this paradigm cannot do with a task or an encoder, before anything runs. By default nothing.
+
+        Raises:
+            UserError: what, where, and what to do.
+        """
+        return
+
     @abstractmethod
     def train(self, setup: TrainingSetup, options: Options, seeds: Sequence[int | None]) -> Iterator[TrainedClassifier]:
         """One trained classifier per repetition, in the order of ``seeds``; what they share is computed once."""
@@ -66,4 +74,4 @@ class Paradigm(ABC):
         return source.fingerprint if cls.depends_on == "encoder" else source.tokenizer_fingerprint
 
 
-PARADIGMS: Registry[type[Paradigm]] = Registry("paradigm", "geco_ray.geco.paradigms", only_in_paper=["BERT-ZS"])
+PARADIGMS: Registry[type[Paradigm]] = Registry("paradigm", "geco_ray.geco.paradigms")

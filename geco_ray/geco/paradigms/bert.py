@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from geco_ray.geco.model_parts import ModelPart, check_parts
+from geco_ray.geco.model_parts import ModelPart, check_parts, parts_of
 from geco_ray.geco.paradigms.base import PARADIGMS, Paradigm, TrainingSetup
 from geco_ray.geco.protocol import Protocol, resolve_protocol
 from geco_ray.registry import Options
@@ -69,16 +69,23 @@ class BertParadigm(Paradigm):
         """The parts that are trained under a protocol; override it where they differ."""
         return cls.trained
 
+    def check(self, setup: TrainingSetup, options: Options) -> None:
+        from geco_ray.geco.encoders import encoder_family, encoder_positions
+        from geco_ray.geco.tokens import require_positions
+
+        family = encoder_family(setup.source)
+        for named in (self.trained_under(setup.protocol), self.redrawn):
+            parts_of(setup.source.name, family.parts, named)
+        require_positions(setup.tokens, encoder_positions(setup.source), setup.source.name)
+
     def train(self, setup: TrainingSetup, options: Options, seeds: Sequence[int | None]) -> Iterator[TrainedClassifier]:
-        from geco_ray.geco.encoders import encoder_positions
         from geco_ray.geco.pretrained.classifier import EncoderClassifier
         from geco_ray.geco.pretrained.loading import load_backbone
-        from geco_ray.geco.tokens import require_positions
         from geco_ray.geco.training import GENERAL_SEED, train_one
 
         assert isinstance(options, BertOptions)
         name = next(entry.name for entry in PARADIGMS.entries() if entry.target is type(self))
-        require_positions(setup.tokens, encoder_positions(setup.source), setup.source.name)
+        self.check(setup, options)
         backbone = load_backbone(setup.source)
         backbone.model.to(setup.device)
         parts: dict[str, Part] | None = None

@@ -71,7 +71,8 @@ def summarize_gradients(inputs: AttributionInputs) -> GradientSummary:
     """
     classifier, protocol = inputs.classifier, inputs.protocol
     empty: list[TokenArrays] = [[np.zeros(0)] * len(inputs.rows) for _ in range(3)]
-    own = protocol.embedding_path == "once" and not classifier.padding_matters and "predicted" not in inputs.known
+    own = protocol.embedding_path == "once" and classifier.decides_by_logits
+    own = own and not classifier.padding_matters and "predicted" not in inputs.known
     predicted = np.zeros(len(inputs.rows), np.int64)
     for batch in inputs.batches():
         with torch.no_grad():
@@ -80,7 +81,7 @@ def summarize_gradients(inputs: AttributionInputs) -> GradientSummary:
         logits = classifier.logits_from_words(point, batch.mask)
         best = logits.argmax(1)
         classes = best if own and inputs.explained_class == "predicted" else batch.classes
-        scalar = explained(logits, classes, inputs.scalar or "logit")
+        scalar = explained(classifier, logits, classes, inputs.scalar or "logit")
         (gradient,) = torch.autograd.grad(scalar.sum(), point)
         point = point.detach()
         for kind, values in zip(
@@ -94,7 +95,7 @@ def summarize_gradients(inputs: AttributionInputs) -> GradientSummary:
     return GradientSummary(*empty)
 
 
-def explained(logits: Tensor, classes: Tensor, scalar: Scalar) -> Tensor:
-    """The explained scalar: logit or softmax probability of each row's class, (n,)."""
-    scores = logits if scalar == "logit" else logits.softmax(1)
+def explained(classifier: Classifier, logits: Tensor, classes: Tensor, scalar: Scalar) -> Tensor:
+    """The explained scalar: logit or probability of each row's class, (n,)."""
+    scores = logits if scalar == "logit" else classifier.probabilities(logits)
     return scores.gather(1, classes[:, None]).squeeze(1)

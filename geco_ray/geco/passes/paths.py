@@ -104,6 +104,6 @@ def _path(
         start, end = point(ids)
 
     def value(points: Tensor) -> Tensor:
-        return explained(logits(points, None), classes.expand(len(points)), scalar)
+        return explained(inputs.classifier, logits(points, None), classes.expand(len(points)), scalar)
 
     return Path(start, end, value, max(1, inputs.token_budget // len(sentence)))

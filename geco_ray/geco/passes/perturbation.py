@@ -42,6 +42,9 @@ def scores(inputs: AttributionInputs, rows: Sequence[IntArray], scalar: Scalar) 
     found = logits(inputs, rows)
     if scalar == "logit":
         return found
+    if not inputs.classifier.decides_by_logits:
+        given: FloatArray = inputs.classifier.probabilities(torch.from_numpy(found)).numpy()
+        return given
     powers = np.exp(found - found.max(1, keepdims=True))
     result: FloatArray = powers / powers.sum(1, keepdims=True)
     return result

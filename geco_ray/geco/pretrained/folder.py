@@ -46,6 +46,23 @@ def check_folder(name: str, folder: Path) -> Path:
     return weights
 
 
+def has_masked_lm(name: str, folder: Path) -> bool:
+    """Whether the weight file has the head that fills in a word, by the names in its header alone.
+
+    Raises:
+        UserError: the file is no safetensors file.
+    """
+    kind = read_json(folder / "config.json").get("model_type")
+    family = BACKBONES.get(str(kind)).target if kind in BACKBONES.names() else Backbone
+    try:
+        with (folder / WEIGHT_FILE).open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            names = json.loads(file.read(min(size, 2**27)))
+    except ValueError:
+        raise UserError(f"the weights of encoder {name!r} cannot be read", where=str(folder / WEIGHT_FILE)) from None
+    return bool(family.masked_class) and any(key.startswith(family.masked_key) for key in names)
+
+
 @lru_cache(maxsize=16)
 def files_fingerprint(stamps: tuple[tuple[str, int, int], ...]) -> str:
     """SHA-256 over the files' hashes; remembered for as long as their sizes and times stay the same."""

@@ -40,22 +40,19 @@ def load_backbone(source: EncoderSource) -> Backbone:
     return family(model)
 
 
-def load_masked_lm(source: EncoderSource) -> MaskedLm | None:
-    """The encoder with its language-modeling head; None where family or weight file have none.
+def load_masked_lm(source: EncoderSource) -> MaskedLm:
+    """The encoder with its language-modeling head.
 
     Raises:
-        UserError: as :func:`load_backbone`.
+        UserError: as :func:`load_backbone`; also where family or weight file have no such head.
     """
     family = encoder_family(source)
     if not family.masked_class:
-        return None
+        raise UserError(f"encoder {source.name!r} has no head that fills in a word", where=source.location)
     whole, missing = _load(source, family.masked_class)
-    if not missing:
-        return MaskedLm(family(whole.base_model), whole)
-    inside = f"{whole.base_model_prefix}."
-    if broken := [name for name in missing if name.startswith(inside)]:
-        raise UserError(f"the weights of encoder {source.name!r} lack {broken[0]!r}", where=source.location)
-    return None
+    if missing:
+        raise UserError(f"the weights of encoder {source.name!r} lack {missing[0]!r}", where=source.location)
+    return MaskedLm(family(whole.base_model), whole)
 
 
 def _load(source: EncoderSource, class_name: str, **arguments: Any) -> tuple[Any, list[str]]:
