@@ -7,7 +7,7 @@ import json
 import shlex
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from geco_ray.plan.remaining import Plan
 
 T = TypeVar("T")
+DropCheckpoints = Annotated[
+    bool, typer.Option("--drop-checkpoints", help="Remove what interrupted trainings kept for going on.")
+]
 
 
 def grid_command(verb: str, name: str, overrides: Sequence[str] | None, root: str, data_dir: Path | None = None) -> str:
@@ -112,9 +115,7 @@ def _say(console: Console, text: str) -> None:
 def check(
     root: Annotated[str, typer.Option(help="Where results are kept: a folder, or s3://bucket/path.")] = "runs",
     repair: Annotated[bool, typer.Option(help="Set damaged cells aside, so that the next run repeats them.")] = False,
-    drop_checkpoints: Annotated[
-        bool, typer.Option("--drop-checkpoints", help="Remove what interrupted trainings kept for going on.")
-    ] = False,
+    drop_checkpoints: DropCheckpoints = False,
     digests: Annotated[Path | None, typer.Option(help="Write a digest of each cell's content to this file.")] = None,
     against: Annotated[Path | None, typer.Option(help="Compare with the digests of another run folder.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
@@ -139,11 +140,8 @@ def check(
         _write_digests(ledger, digests, Console(stderr=True))
     compared = compare_digests(ledger, list(stages()), against) if against is not None and usable else None
     if as_json:
-        facts: dict[str, object] = {"whole": intact, "damaged": damaged, "set aside": len(damaged) if repair else 0}
-        facts |= {"kernels": kernel_groups(infos)}
-        if compared is not None:
-            facts["against"] = compared.counts() | {"ids": compared.differing, "notes": compared.notes}
-        out.print_json(json.dumps(facts))
+        facts = {"whole": intact, "damaged": damaged, "set aside": len(damaged) if repair else 0}
+        out.print_json(json.dumps(facts | {"kernels": kernel_groups(infos)} | _against(compared)))
     else:
         _show_check(out, ledger, intact, damaged, repair)
         if (warning := kernel_warning(infos)) is not None:
@@ -162,6 +160,14 @@ def _drop(ledger: Ledger, repair: bool, everything: bool, err: Console) -> None:
     finished = None if everything else {name for stage in stages() for name in ledger.done(stage)}
     if count := remove_kept(ledger.storage, finished):
         _say(err, f"removed {amount(count, 'checkpoint', 'checkpoints')}")
+
+
+def _against(compared: Comparison | None) -> dict[str, Any]:
+    return (
+        {}
+        if compared is None
+        else {"against": compared.counts() | {"ids": compared.differing, "notes": compared.notes}}
+    )
 
 
 def _show_check(out: Console, ledger: Ledger, whole: int, damaged: list[dict[str, str]], repair: bool) -> None:
