@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,8 +16,9 @@ from geco_ray.cli import cluster_checks as cluster_check
 from geco_ray.cli import data as cli_data
 from geco_ray.cli.check import grid_command
 from geco_ray.cli.components import list_names
-from geco_ray.cli.failures import failed_cells, show_failures
-from geco_ray.cli.output import PlainConsole, labelled
+from geco_ray.cli.output import PlainConsole
+from geco_ray.cli.state import status as cli_status
+from geco_ray.cli.state.failures import failed_cells, show_failures
 from geco_ray.cli.tune import tune
 from geco_ray.errors import UserError
 from geco_ray.ledger import Ledger
@@ -38,6 +40,8 @@ app.command(name="ls")(list_names)
 app.command()(tune)
 out = PlainConsole()
 err = PlainConsole(stderr=True)
+
+_WATCH_SECONDS = 5.0
 
 Name = Annotated[str, typer.Argument(help="A grid: demo, geco, cfe, full, or the path of a YAML file.")]
 Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE, such as geco.seeds=[0,1] or only=cfe.")]
@@ -195,29 +199,54 @@ def plan_command(
 
 @app.command()
 def status(
-    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, as_json: Json = False
+    name: Name,
+    overrides: Overrides = None,
+    root: Root = "runs",
+    data_dir: DataDir = None,
+    as_json: Json = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show it again every few seconds while a run goes on.")
+    ] = False,
 ) -> None:
     """Show what is done, failed and left, with each failure's error. Works while a run is going."""
     from geco_ray.runtime.lease import lease_holder
 
     _, cells, ledger = _gather(name, overrides, root, data_dir)
-    plan = make_plan(cells, ledger)
-    failures = {title: entry["error"] for title, entry in failed_cells(plan, ledger).items()}
-    holder = lease_holder(ledger.storage)
-    if as_json:
-        running = {"host": holder[0], "pid": holder[1]} if holder else None
-        stages, left, cells_in_all = _json_rows(plan), plan.left, plan.total
-        state = {"stages": stages, "failures": failures, "left": left, "cells": cells_in_all, "running": running}
-        out.print_json(json.dumps(state | {"unneeded_checkpoints": cli_folder.unneeded(plan, ledger)}))
-        return
+    cli_folder.require_folder(ledger)
+    see = grid_command("failures", name, overrides, root, data_dir)
+    while True:
+        plan, holder = make_plan(cells, ledger), lease_holder(ledger.storage)
+        if as_json:
+            out.print_json(json.dumps(_status_document(plan, ledger, holder)))
+            return
+        if watch:
+            out.clear()
+        _show_status(plan, ledger, holder, see)
+        if not watch or holder is None:
+            return
+        time.sleep(_WATCH_SECONDS)
+
+
+def _status_document(plan: Plan, ledger: Ledger, holder: tuple[str, int] | None) -> dict[str, Any]:
+    running = None
+    if holder:
+        going = cli_status.pace(plan, ledger)
+        running = {"host": holder[0], "pid": holder[1], "cells_per_minute": going.per_minute}
+        running |= {"seconds_left": going.seconds_left}
+    errors = {title: entry["error"] for title, entry in failed_cells(plan, ledger).items()}
+    counts = {"left": plan.left, "cells": plan.total, "unneeded_checkpoints": cli_folder.unneeded(plan, ledger)}
+    return {"stages": _json_rows(plan), "failures": errors, "running": running} | counts
+
+
+def _show_status(plan: Plan, ledger: Ledger, holder: tuple[str, int] | None, see: str) -> None:
     from geco_ray.cli.console import plan_table
 
     out.print(plan_table([stage.row() for stage in plan.stages], always_why=True))
-    for title, error in failures.items():
-        out.print(labelled("failed", "red", f"{title}: {error}"), soft_wrap=True)
-    if holder:
-        out.print(f"running: process {holder[1]} on {holder[0]} holds the lease")
+    cli_status.show_failed(failed_cells(plan, ledger), see, out)
     cli_folder.show_unneeded(plan, ledger, out)
+    if holder:
+        going = cli_status.pace(plan, ledger).words()
+        out.print(f"running: process {holder[1]} on {holder[0]} holds the lease; {going}", soft_wrap=True)
     out.print(f"{plan.left:,} of {plan.total:,} cells left")
 
 
@@ -246,7 +275,7 @@ def report(
 def doctor(root: Root = "runs", data_dir: DataDir = None, as_json: Json = False) -> None:
     """Show versions, devices, encoders, data and folders, and what is missing with the command that gets it."""
     from geco_ray.cli.console import health_table
-    from geco_ray.cli.doctor import health
+    from geco_ray.cli.health.doctor import health
 
     _check_data_dir(data_dir)
     found = health(root, data_dir)

@@ -15,7 +15,7 @@ from geco_ray.plan.gridfile import find_grid, grid_names, read_grid
 from geco_ray.registry import Registry
 
 if TYPE_CHECKING:
-    from geco_ray.cli.doctor import Health
+    from geco_ray.cli.health.doctor import Health
 
 
 def axes_table(name: str, axes: dict[str, dict[str, Any]]) -> Table:
@@ -106,7 +106,7 @@ def _pairs(left: str, right: str, rows: dict[str, str]) -> Table:
 
 
 def health_table(found: Health) -> Table:
-    """What :func:`geco_ray.cli.doctor.health` found, one fact a row."""
+    """What :func:`geco_ray.cli.health.doctor.health` found, one fact a row."""
     table = Table(show_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

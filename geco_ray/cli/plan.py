@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from geco_ray.cells import Cell
-from geco_ray.cli.doctor import missing_packages
+from geco_ray.cli.health.doctor import missing_packages
 from geco_ray.cli.output import PlainConsole, labelled
 from geco_ray.device import usable_cpus
 from geco_ray.ledger import Ledger
