@@ -25,7 +25,9 @@ from geco_ray.cli import data as cli_data
 from geco_ray.cli.analysis_package import claim_analysis
 from geco_ray.cli.check import grid_command
 from geco_ray.cli.components import list_names
+from geco_ray.cli.console import json_rows, show_plan
 from geco_ray.cli.output import PlainConsole, labelled, prepare_streams
+from geco_ray.cli.plugins import Plugins, Redo, load_plugins, set_aside
 from geco_ray.errors import GecoRayError, UserError, unknown_name
 from geco_ray.ledger import Ledger
 from geco_ray.plan.benchmark import DEFAULT_PACK
@@ -52,6 +54,7 @@ Name = Annotated[str, typer.Argument(help="A grid: demo, geco, cfe, full, or the
 Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE, such as geco.seeds=[0,1] or only=cfe.")]
 Root = Annotated[str, typer.Option(help="Where results are kept: a folder, or s3://bucket/path.")]
 DataDir = cli_data.DataDir
+Arithmetic = Annotated[str, typer.Option(help="pinned: the same kernels on any x86-64; native: its own.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the table as JSON.")]
 
 
@@ -63,9 +66,10 @@ def _check_data_dir(data_dir: Path | None) -> None:
 
 
 def _gather(
-    name: str, overrides: list[str] | None, root: str, data_dir: Path | None
+    name: str, overrides: list[str] | None, root: str, data_dir: Path | None, plugins: list[str] | None
 ) -> tuple[Grid, list[Cell], Ledger]:
     _check_data_dir(data_dir)
+    load_plugins(plugins)
     grid, text = load_grid(name, overrides or ())
     cells = expand(grid, text, data_dir.absolute() if data_dir else None)
     return grid, cells, Ledger(root)
@@ -77,6 +81,8 @@ def run(
     overrides: Overrides = None,
     root: Root = "runs",
     data_dir: DataDir = None,
+    plugins: Plugins = None,
+    redo: Redo = None,
     executor: Annotated[str, typer.Option(help="ray, or inline: everything in this process.")] = "ray",
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Only show what would be done.")] = False,
     as_json: Json = False,
@@ -89,9 +95,7 @@ def run(
     pack: Annotated[int, typer.Option(min=1, help="Most cells computed together in one trial.")] = DEFAULT_PACK,
     address: Annotated[str | None, typer.Option(help="A running Ray cluster: auto, or HOST:PORT.")] = None,
     quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
-    arithmetic: Annotated[
-        str, typer.Option(help="pinned: the same kernels on any x86-64; native: its own.")
-    ] = "pinned",
+    arithmetic: Arithmetic = "pinned",
 ) -> None:
     """Run what is left of a grid, then write and print its report. The same command again resumes."""
     settings = _settings(
@@ -100,18 +104,24 @@ def run(
         quiet=quiet or as_json, arithmetic=arithmetic,
     )  # fmt: skip
     set_arithmetic(settings.arithmetic)  # here, since planning loads NumPy
-    grid, cells, ledger = _gather(name, overrides, root, data_dir)
-    plan = make_plan(cells, ledger, pack)
+    grid, cells, ledger = _gather(name, overrides, root, data_dir, plugins)
     if dry_run:
-        _show_plan(grid, plan, as_json)
+        show_plan(out, grid, make_plan(cells, ledger, pack), as_json)
         return
-    if plan.left:
-        from geco_ray.runtime.run import run_plan
+    set_aside(redo, cells, ledger, err)
+    plan = _compute(make_plan(cells, ledger, pack), cells, settings)
+    see = grid_command("status", name, overrides, root, data_dir, plugins)
+    _finish(grid, cells, plan, ledger, as_json, see, "the same command again repairs it", data_dir)
 
-        plan = run_plan(plan, cells, settings, err)
-    same = "the same command again repairs it"
-    see = grid_command("status", name, overrides, root, data_dir)
-    _finish(grid, cells, plan, ledger, as_json, see, same, data_dir)
+
+def _compute(plan: Plan, cells: list[Cell], settings: RunSettings) -> Plan:
+    if not plan.left:
+        return plan
+    from geco_ray.runtime.run import run_plan
+
+    for line in plan.version_lines():
+        err.print(f"{line}. They are computed again.", soft_wrap=True)
+    return run_plan(plan, cells, settings, err)
 
 
 def _settings(executor: str, data_dir: Path | None, **values: Any) -> RunSettings:
@@ -146,7 +156,7 @@ def _finish(
     folder = cli_folder.without_damaged(report, ledger, {cell.id for cell in cells}, err, remedy)
     plan = make_plan(cells, ledger) if not plan.left else plan  # again: cells may have been set aside
     if as_json:
-        out.print_json(json.dumps({"grid": grid.name, "stages": _json_rows(plan), "report": str(folder)}))
+        out.print_json(json.dumps({"grid": grid.name, "stages": json_rows(plan), "report": str(folder)}))
     if plan.left:
         err.print(
             f"{plan.left} of {plan.total} cells are not done. `{see}` says which and why; running again does them.",
@@ -155,41 +165,25 @@ def _finish(
         raise typer.Exit(1)
 
 
-def _json_rows(plan: Plan) -> list[dict[str, Any]]:
-    """The rows of a plan for programs, which read ``holders`` where people read "actors"."""
-    rows = [stage.row() for stage in plan.stages]
-    return [row | {"runs as": "holders" if row["runs as"] == "actors" else row["runs as"]} for row in rows]
-
-
-def _show_plan(grid: Grid, plan: Plan, as_json: bool) -> None:
-    axes = {benchmark: json.loads(chosen.model_dump_json()) for benchmark, chosen in grid.chosen().items()}
-    if as_json:
-        out.print_json(json.dumps({"grid": grid.name, "axes": axes, "stages": _json_rows(plan), "left": plan.left}))
-        return
-    from geco_ray.cli.console import axes_table, plan_table
-
-    out.print(axes_table(grid.name, axes))
-    out.print(plan_table([stage.row() for stage in plan.stages]))
-    out.print(f"{plan.left} of {plan.total} cells left to do.")
-
-
 @app.command(name="plan")
 def plan_command(
-    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, as_json: Json = False
-) -> None:
+    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None,
+    plugins: Plugins = None, as_json: Json = False,
+) -> None:  # fmt: skip
     """Show a grid's axes, cells, trials and what is left (the same as run --dry-run)."""
-    grid, cells, ledger = _gather(name, overrides, root, data_dir)
-    _show_plan(grid, make_plan(cells, ledger), as_json)
+    grid, cells, ledger = _gather(name, overrides, root, data_dir, plugins)
+    show_plan(out, grid, make_plan(cells, ledger), as_json)
 
 
 @app.command()
 def status(
-    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, as_json: Json = False
-) -> None:
+    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None,
+    plugins: Plugins = None, as_json: Json = False,
+) -> None:  # fmt: skip
     """Show what is done, failed and left, with each failure's error. Works while a run is going."""
     from geco_ray.runtime.lease import lease_holder
 
-    _, cells, ledger = _gather(name, overrides, root, data_dir)
+    _, cells, ledger = _gather(name, overrides, root, data_dir, plugins)
     plan = make_plan(cells, ledger)
     ids = {cell.id: cell for stage in plan.stages for cell in stage.left}
     failures = {
@@ -201,7 +195,7 @@ def status(
     holder = lease_holder(ledger.storage)
     if as_json:
         running = {"host": holder[0], "pid": holder[1]} if holder else None
-        stages, left, cells_in_all = _json_rows(plan), plan.left, plan.total
+        stages, left, cells_in_all = json_rows(plan), plan.left, plan.total
         state = {"stages": stages, "failures": failures, "left": left, "cells": cells_in_all, "running": running}
         out.print_json(json.dumps(state))
         return
@@ -217,13 +211,14 @@ def status(
 
 @app.command()
 def report(
-    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, as_json: Json = False
-) -> None:
+    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None,
+    plugins: Plugins = None, as_json: Json = False,
+) -> None:  # fmt: skip
     """Write a grid's tables, figures and page from what is finished, and print them."""
-    grid, cells, ledger = _gather(name, overrides, root, data_dir)
+    grid, cells, ledger = _gather(name, overrides, root, data_dir, plugins)
     cli_folder.require_folder(ledger)
     plan = make_plan(cells, ledger)
-    see, again = (grid_command(verb, name, overrides, root, data_dir) for verb in ("status", "run"))
+    see, again = (grid_command(verb, name, overrides, root, data_dir, plugins) for verb in ("status", "run"))
     _finish(grid, cells, plan, ledger, as_json, see, f"`{again}` repairs it", data_dir)
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
 from geco_ray.errors import UserError
 from geco_ray.plan.benchmark import benchmarks, load_named
+from geco_ray.plan.config import Grid
 from geco_ray.plan.gridfile import find_grid, grid_names, read_grid
+from geco_ray.plan.remaining import Plan
 from geco_ray.registry import Registry
 
 
@@ -50,6 +54,26 @@ def plan_table(rows: list[dict[str, Any]], *, always_why: bool = False) -> Table
         counts = [f"{row[key]:,}" for key in ("cells", "done", "left")]
         table.add_row(row["stage"], counts[0], row["of which"], runs_as, *counts[1:], why)
     return table
+
+
+def json_rows(plan: Plan) -> list[dict[str, Any]]:
+    """The rows of a plan for programs, which read ``holders`` where people read "actors"."""
+    rows = [stage.row() for stage in plan.stages]
+    return [row | {"runs as": "holders" if row["runs as"] == "actors" else row["runs as"]} for row in rows]
+
+
+def show_plan(out: Console, grid: Grid, plan: Plan, as_json: bool) -> None:
+    """Axes, stages and what is left of a grid, and what another version of a component made."""
+    axes = {benchmark: json.loads(chosen.model_dump_json()) for benchmark, chosen in grid.chosen().items()}
+    if as_json:
+        facts = {"grid": grid.name, "axes": axes, "stages": json_rows(plan), "left": plan.left}
+        out.print_json(json.dumps(facts | {"notes": plan.version_lines()}))
+        return
+    out.print(axes_table(grid.name, axes))
+    out.print(plan_table([stage.row() for stage in plan.stages]))
+    out.print(f"{plan.left} of {plan.total} cells left to do.")
+    for line in plan.version_lines():
+        out.print(f"{line}.", soft_wrap=True)
 
 
 def known_names(kind: str | None, data_dir: Path | None) -> dict[str, list[str]]:

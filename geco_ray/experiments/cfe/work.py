@@ -18,7 +18,9 @@ from geco_ray.experiments.base import (
     Result,
     ServedStage,
     WorkerContext,
+    component_of,
     computation,
+    origin_facts,
     require_unchanged,
     serve_stage,
 )
@@ -119,11 +121,12 @@ def make_variants(
 
     first = cells[0]
     dataset, base = _dataset(first.base.dataset, context.data_dir, first.base.data), _base(first.base, ledger)
+    family = component_of(FAMILIES, first.family, first.family_code)
     specs = variant_specs(first.family, base.key, [cell.variant for cell in cells])
     made = make(specs, base, Pool.of(dataset), resolve_device(context.device))
     for cell, variant in zip(cells, made, strict=True):
-        titles = {"dataset": dataset.card.title, "family": FAMILIES.get(cell.family).title}
-        yield cell, Result(labelled(model_table(base, [variant], dataset.test), cell), info={"titles": titles})
+        info = {"titles": {"dataset": dataset.card.title, "family": family.title}, **origin_facts(family)}
+        yield cell, Result(labelled(model_table(base, [variant], dataset.test), cell), info=info)
 
 
 @computation("counterfactuals")
@@ -147,8 +150,9 @@ def generate(
         factuals = select_factuals(base, dataset.test)
         block = slice(cell.first, cell.end) if isinstance(cell, ProofCell) else slice(None)
         task = GenerationTask.of(dataset, base, cell.protocol, str(device))
+        entry = component_of(METHODS, cell.method, cell.method_code, cell.method_options)
         started = time.perf_counter()
-        prepared = METHODS.get(cell.method).target(task, cell.method_options)
+        prepared = entry.target(task, cell.method_options)
         set_up_seconds = time.perf_counter() - started
         table = ask(prepared, task, factuals.x[block], factuals.ids[block].tolist(), factuals.row_ids[block].tolist())
         info = {
@@ -156,7 +160,8 @@ def generate(
             "set_up_seconds": round(set_up_seconds, 6),
             "batches": _batches(table),
             "eligible_factuals": factuals.eligible,
-            "titles": {"dataset": dataset.card.title, "method": METHODS.get(cell.method).title},
+            "titles": {"dataset": dataset.card.title, "method": entry.title},
+            **origin_facts(entry),
             **_disagreements(StackedModels([base.model]), device, table),
         }
         yield cell, Result(labelled(table.drop_columns(["seconds", "batch"]), cell), info=info)

@@ -16,7 +16,9 @@ from geco_ray.experiments.base import (
     Result,
     ServedStage,
     WorkerContext,
+    component_of,
     computation,
+    origin_facts,
     require_unchanged,
     serve_stage,
 )
@@ -123,12 +125,12 @@ def train(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) ->
         device=resolve_device(context.device),
     )
     audit = audit_encoder(setup.tokens.task, setup.tokens.tokenizer, first.encoder_source)
-    info = {"encoder": first.encoder_source, "encoder_audit": audit.record()}
-    paradigm = PARADIGMS.get(first.paradigm).target()
-    trained = paradigm.train(setup, first.paradigm_options, [cell.seed for cell in cells])
+    info: dict[str, Any] = {"encoder": first.encoder_source, "encoder_audit": audit.record()}
+    paradigm = component_of(PARADIGMS, first.paradigm, first.paradigm_code)
+    info |= {"titles": {"paradigm": paradigm.title}, **origin_facts(paradigm)}
+    trained = paradigm.target().train(setup, first.paradigm_options, [cell.seed for cell in cells])
     for cell, classifier in zip(cells, trained, strict=True):
-        titles = {"paradigm": PARADIGMS.get(cell.paradigm).title}
-        yield cell, Result(classifier.history_table(), classifier.to_bytes(), info | {"titles": titles})
+        yield cell, Result(classifier.history_table(), classifier.to_bytes(), info)
 
 
 class _ExplainedModel:
@@ -155,8 +157,9 @@ class _ExplainedModel:
 
             chosen = sample_sentences(self._tokens.task, cell.sentences, SENTENCE_SAMPLE_SEED)
             rows = [row for row in rows if test[row].sentence_idx in chosen]
-        table = self._explainer.explain(rows, cell.method, cell.method_options)
-        info: dict[str, Any] = {"titles": {"method": ATTRIBUTIONS.get(cell.method).title}}
+        method = component_of(ATTRIBUTIONS, cell.method, cell.method_code, cell.method_options)
+        table = self._explainer.explain(rows, cell.method_options.registered_as or cell.method, cell.method_options)
+        info: dict[str, Any] = {"titles": {"method": method.title}, **origin_facts(method)}
         note = (table.schema.metadata or {}).get(b"note")
         return Result(table, info=info | ({"note": note.decode()} if note else {}))
 
