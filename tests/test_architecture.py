@@ -23,7 +23,7 @@ PACKAGES = ("geco_ray", "analysis")
 GROUND = frozenset(
     {
         "geco_ray", "errors", "registry", "seeds", "device", "arithmetic", "cells", "table", "terminal", "files",
-        "plugins",
+        "plugins", "submissions",
     }
 )  # fmt: skip
 LAYERS: dict[str, frozenset[str]] = {
@@ -31,20 +31,24 @@ LAYERS: dict[str, frozenset[str]] = {
     "terminal": frozenset({"table"}),
     "registry": frozenset({"errors", "plugins"}),
     "plugins": frozenset({"errors", "files"}),
+    "submissions": frozenset({"errors", "files", "registry"}),
+    "exchange": GROUND | {"geco", "cfe"},
     "geco": GROUND - {"cells"},
     "cfe": GROUND - {"cells"},
     "ledger": GROUND,
     "plan": GROUND | {"ledger"},
-    "experiments": GROUND | {"ledger", "plan", "geco", "cfe"},
+    "experiments": GROUND | {"ledger", "plan", "geco", "cfe", "exchange"},
     "runtime": GROUND | {"ledger", "plan", "experiments"},
     "analysis": GROUND | {"ledger", "plan", "geco", "cfe"},
-    "cli": GROUND | {"ledger", "plan", "experiments", "runtime", "analysis", "geco", "cfe"},
+    "cli": GROUND | {"ledger", "plan", "experiments", "runtime", "analysis", "geco", "cfe", "exchange"},
     "grid": frozenset({"cli"}),
     "__main__": frozenset({"cli"}),
 }
 # Ray is the business of two rooms; these rooms leave torch alone as well, even inside functions.
 RAY_ROOMS = frozenset({"runtime", "cli"})
-TORCHLESS_ROOMS = frozenset({"analysis", "plan", "ledger", "files", "cells", "registry", "table", "errors", "plugins"})
+TORCHLESS_ROOMS = frozenset(
+    {"analysis", "plan", "ledger", "files", "cells", "registry", "table", "errors", "plugins", "submissions"}
+)
 # Importing these loads neither, however long the way: listing, planning and reading take a second.
 LIGHT_ROOMS = frozenset({"analysis", "plan", "ledger", "cells", "registry", "grid", "__main__"})
 HEAVY = ("torch", "ray")

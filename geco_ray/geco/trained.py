@@ -97,6 +97,15 @@ def model_digest(classifier: Classifier, depends_on: str) -> str:
     return hashlib.sha256(depends_on.encode() + b"\n" + bytes(save(tensors))).hexdigest()[:16]
 
 
+def digest_of_bytes(data: bytes) -> str:
+    """:func:`model_digest` of what :meth:`TrainedClassifier.to_bytes` wrote."""
+    from safetensors.torch import load, save
+
+    size = int.from_bytes(data[:8], "little")
+    fields = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["geco_ray"])
+    return hashlib.sha256(fields["depends_on"].encode() + b"\n" + bytes(save(load(data)))).hexdigest()[:16]
+
+
 def history_schema() -> pa.Schema:
     """Columns of :meth:`TrainedClassifier.history_table`."""
     import pyarrow as pa
