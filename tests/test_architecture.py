@@ -32,6 +32,8 @@ LAYERS: dict[str, frozenset[str]] = {
     "registry": frozenset({"errors", "plugins"}),
     "plugins": frozenset({"errors", "files"}),
     "submissions": frozenset({"errors", "files", "registry"}),
+    "scaffold": frozenset({"errors", "files"}),
+    "testing": GROUND | {"geco", "cfe"},
     "exchange": GROUND | {"geco", "cfe"},
     "geco": GROUND - {"cells"},
     "cfe": GROUND - {"cells"},
@@ -40,7 +42,8 @@ LAYERS: dict[str, frozenset[str]] = {
     "experiments": GROUND | {"ledger", "plan", "geco", "cfe", "exchange"},
     "runtime": GROUND | {"ledger", "plan", "experiments"},
     "analysis": GROUND | {"ledger", "plan", "geco", "cfe"},
-    "cli": GROUND | {"ledger", "plan", "experiments", "runtime", "analysis", "geco", "cfe", "exchange"},
+    "cli": GROUND
+    | {"ledger", "plan", "experiments", "runtime", "analysis", "geco", "cfe", "exchange", "testing", "scaffold"},
     "grid": frozenset({"cli"}),
     "__main__": frozenset({"cli"}),
 }

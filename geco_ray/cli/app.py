@@ -1,4 +1,4 @@
-"""The command ``geco-ray``: run, plan, status, report, check, ls, data, export, submit, doctor.
+"""The command ``geco-ray``: run, plan, status, report, check, ls, data, new, test, export, submit, doctor.
 
 Exit codes: 0 every cell of the grid is done; 1 some failed or are left; 2 bad input; 3 resources that are not
 available; 4 the run folder is in use; 5 storage; 6 Ray itself died; 129 SIGHUP; 130 Ctrl-C;
@@ -23,6 +23,7 @@ from geco_ray.cli import check as cli_folder
 from geco_ray.cli import cluster as cluster_check
 from geco_ray.cli import data as cli_data
 from geco_ray.cli import exchange as cli_exchange
+from geco_ray.cli import extend
 from geco_ray.cli.analysis_package import claim_analysis
 from geco_ray.cli.check import grid_command
 from geco_ray.cli.components import list_names
@@ -47,6 +48,8 @@ app.add_typer(cli_data.app, name="data")
 app.command(name="cluster-check")(cluster_check.command)
 app.command(name="check")(cli_folder.check)
 app.command(name="ls")(list_names)
+app.command(name="new")(extend.new_component)
+app.command(name="test")(extend.check_component)
 app.command(name="export")(cli_exchange.export)
 app.command(name="submit")(cli_exchange.submit)
 out = PlainConsole()
