@@ -49,14 +49,15 @@ def samples() -> dict[type[Cell], Cell]:
 IDENTITY = {
     TrainCell: {
         "dataset", "data", "encoder", "encoder_fingerprint", "paradigm", "paradigm_options", "seed", "protocol",
+        "paradigm_code",
     },
-    ExplainCell: {"model", "method", "method_options", "sentences"},
+    ExplainCell: {"model", "method", "method_options", "sentences", "method_code"},
     ScoreCell: {"explained"},
     BaseCell: {"dataset", "data", "base_seed", "seeding"},
-    VariantCell: {"base", "family", "variant"},
-    CounterfactualCell: {"base", "method", "method_options", "protocol"},
-    ProofCell: {"base", "method", "method_options", "protocol", "first", "end"},
-    ProvedCell: {"base", "method", "method_options", "protocol", "blocks"},
+    VariantCell: {"base", "family", "variant", "family_code"},
+    CounterfactualCell: {"base", "method", "method_options", "protocol", "method_code"},
+    ProofCell: {"base", "method", "method_options", "protocol", "first", "end", "method_code"},
+    ProvedCell: {"base", "method", "method_options", "protocol", "blocks", "method_code"},
     ValidityCell: {"counterfactuals", "family", "variants"},
 }  # fmt: skip
 RUNTIME = {TrainCell: {"encoder_source"}}

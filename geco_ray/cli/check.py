@@ -29,9 +29,18 @@ DropCheckpoints = Annotated[
 ]
 
 
-def grid_command(verb: str, name: str, overrides: Sequence[str] | None, root: str, data_dir: Path | None = None) -> str:
+def grid_command(
+    verb: str,
+    name: str,
+    overrides: Sequence[str] | None,
+    root: str,
+    data_dir: Path | None = None,
+    plugins: Sequence[str] | None = None,
+) -> str:
     """A command on the same grid and folders, as one may paste it."""
     options = [*(["--root", root] if root != "runs" else ()), *(["--data-dir", str(data_dir)] if data_dir else ())]
+    for plugin in plugins or ():
+        options += ["--plugins", plugin]
     return shlex.join(["geco-ray", verb, name, *(overrides or ()), *options])
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from geco_ray.errors import UserError
 from geco_ray.plan.benchmark import benchmarks, load_named
 from geco_ray.plan.gridfile import find_grid, grid_names, read_grid
+from geco_ray.plan.remaining import Plan
 from geco_ray.registry import Registry
 
 if TYPE_CHECKING:
@@ -103,6 +104,12 @@ def _pairs(left: str, right: str, rows: dict[str, str]) -> Table:
     for key, value in rows.items():
         table.add_row(key, value)
     return table
+
+
+def json_rows(plan: Plan) -> list[dict[str, Any]]:
+    """The rows of a plan for programs, which read ``holders`` where people read "actors"."""
+    rows = [stage.row() for stage in plan.stages]
+    return [row | {"runs as": "holders" if row["runs as"] == "actors" else row["runs as"]} for row in rows]
 
 
 def health_table(found: Health) -> Table:

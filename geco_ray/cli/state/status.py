@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from geco_ray.cli.check import show_unneeded, unneeded
+from geco_ray.cli.console import json_rows, plan_table
 from geco_ray.cli.output import PlainConsole, labelled
-from geco_ray.cli.state.failures import place_of
+from geco_ray.cli.state.failures import failed_cells, place_of
 from geco_ray.ledger import Ledger
 from geco_ray.plan.costs import duration, estimate, measured, shipped
 from geco_ray.plan.remaining import Plan
@@ -73,3 +75,26 @@ def show_failed(failed: dict[str, dict[str, Any]], command: str, out: PlainConso
         out.print(labelled("failed", "red", f"{titles[0]}: {error}{more}"), soft_wrap=True)
     if failed:
         out.print(f"`{command}` shows each fault with its traceback", soft_wrap=True)
+
+
+def document(plan: Plan, ledger: Ledger, holder: tuple[str, int] | None) -> dict[str, Any]:
+    """A grid's state as JSON; docs/json.md describes its keys."""
+    running = None
+    if holder:
+        going = pace(plan, ledger)
+        running = {"host": holder[0], "pid": holder[1], "cells_per_minute": going.per_minute}
+        running |= {"seconds_left": going.seconds_left}
+    errors = {title: entry["error"] for title, entry in failed_cells(plan, ledger).items()}
+    counts = {"left": plan.left, "cells": plan.total, "unneeded_checkpoints": unneeded(plan, ledger)}
+    return {"stages": json_rows(plan), "failures": errors, "running": running} | counts
+
+
+def show(plan: Plan, ledger: Ledger, holder: tuple[str, int] | None, see: str, out: PlainConsole) -> None:
+    """The same for people; ``see`` is the command that shows failures whole."""
+    out.print(plan_table([stage.row() for stage in plan.stages], always_why=True))
+    show_failed(failed_cells(plan, ledger), see, out)
+    show_unneeded(plan, ledger, out)
+    if holder:
+        going = pace(plan, ledger).words()
+        out.print(f"running: process {holder[1]} on {holder[0]} holds the lease; {going}", soft_wrap=True)
+    out.print(f"{plan.left:,} of {plan.total:,} cells left")

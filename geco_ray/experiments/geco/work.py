@@ -17,7 +17,9 @@ from geco_ray.experiments.base import (
     Result,
     ServedStage,
     WorkerContext,
+    component_of,
     computation,
+    origin_facts,
     partial_work,
     require_unchanged,
     serve_stage,
@@ -131,13 +133,13 @@ def train(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) ->
         keeper=_keeper(cells, ledger, context),
     )
     audit = audit_encoder(setup.tokens.task, setup.tokens.tokenizer, first.encoder_source)
-    info = {"encoder": first.encoder_source, "encoder_audit": audit.record()}
-    paradigm = PARADIGMS.get(first.paradigm).target()
-    trained = paradigm.train(setup, first.paradigm_options, [cell.seed for cell in cells])
+    info: dict[str, Any] = {"encoder": first.encoder_source, "encoder_audit": audit.record()}
+    paradigm = component_of(PARADIGMS, first.paradigm, first.paradigm_code)
+    info |= {"titles": {"paradigm": paradigm.title}, "profiles": {"paradigm": paradigm.profile.record()}}
+    info |= origin_facts(paradigm)
+    trained = paradigm.target().train(setup, first.paradigm_options, [cell.seed for cell in cells])
     for cell, classifier in zip(cells, trained, strict=True):
-        entry = PARADIGMS.get(cell.paradigm)
-        said = {"titles": {"paradigm": entry.title}, "profiles": {"paradigm": entry.profile.record()}}
-        yield cell, Result(classifier.history_table(), classifier.to_bytes(), info | said)
+        yield cell, Result(classifier.history_table(), classifier.to_bytes(), info)
 
 
 def _keeper(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) -> Keeper | None:
@@ -172,9 +174,10 @@ class _ExplainedModel:
 
             chosen = sample_sentences(self._tokens.task, cell.sentences, SENTENCE_SAMPLE_SEED)
             rows = [row for row in rows if test[row].sentence_idx in chosen]
-        table = self._explainer.explain(rows, cell.method, cell.method_options)
-        entry = ATTRIBUTIONS.get(cell.method)
-        info: dict[str, Any] = {"titles": {"method": entry.title}, "profiles": {"method": entry.profile.record()}}
+        method = component_of(ATTRIBUTIONS, cell.method, cell.method_code, cell.method_options)
+        table = self._explainer.explain(rows, cell.method_options.registered_as or cell.method, cell.method_options)
+        info: dict[str, Any] = {"titles": {"method": method.title}, "profiles": {"method": method.profile.record()}}
+        info |= origin_facts(method)
         note = (table.schema.metadata or {}).get(b"note")
         return Result(table, info=info | ({"note": note.decode()} if note else {}))
 
