@@ -106,5 +106,5 @@ def pack_key(cell: Cell) -> Hashable:
     if isinstance(cell, VariantCell):
         return cell.base.id, cell.family
     if isinstance(cell, CounterfactualCell) and not isinstance(cell, ProvedCell):
-        return cell.base.id, cell.protocol, METHODS.get(cell.method).module
+        return cell.base.id, cell.protocol, METHODS.get(cell.method_options.registered_as or cell.method).module
     return cell.id
