@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.geco.frames import GecoFrames
+from analysis.geco.frames import GecoFrames, with_chance
 from analysis.geco.tables import GROUP
 
 ZERO_SHOT = "bertzs"
@@ -24,7 +24,7 @@ COLUMNS = (*GROUP, "against", "sentences", "median", "p", "rows", "rows_undefine
 def signed_rank_table(frames: GecoFrames) -> pd.DataFrame:
     """One row per model, method and comparison, over correctly classified rows.
 
-    ``against`` is ``chance`` (difference: mass accuracy minus the row's share of marked words) or ``zero_shot``
+    ``against`` is ``chance`` (difference: mass accuracy minus what knowing nothing gives) or ``zero_shot``
     (difference: logarithm of the relative mass accuracy; undefined where either is 0 or undefined). ``median`` and
     ``p`` (two-sided): over ``sentences`` source sentences; ``median_rows`` and ``p_rows``: over ``rows`` rows.
     """
@@ -33,7 +33,7 @@ def signed_rank_table(frames: GecoFrames) -> pd.DataFrame:
     score = frames.score
     if score.empty:
         return pd.DataFrame(columns=list(COLUMNS))
-    rows = score.merge(frames.truth_share, on=["dataset", "row"], how="left")
+    rows = with_chance(score, frames.truth_share)
     rows["mass_accuracy"] = pd.to_numeric(rows["mass_accuracy"]).astype("float64")
     zero_shot = rows["paradigm"].map(simplify) == ZERO_SHOT
     keys = ["dataset", "protocol", "method", "row"]
@@ -45,7 +45,7 @@ def signed_rank_table(frames: GecoFrames) -> pd.DataFrame:
 
 
 def _tests(group: Any, part: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    chance = part["mass_accuracy"] - pd.to_numeric(part["truth_share"]).astype("float64")
+    chance = part["mass_accuracy"] - part["chance"]
     comparisons = {"chance": chance}
     if part["zero_shot"].notna().any() and group[2] is not None:
         ratio = part["mass_accuracy"] / part["zero_shot"].where(part["zero_shot"] > 0)

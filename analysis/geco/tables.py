@@ -1,7 +1,8 @@
 """Tables of GECOBench: mass accuracy by model and method, and the accuracy of the models.
 
 Mass accuracy is the share of an attribution's absolute mass that falls on the words marked as decisive: 1 is perfect,
-and an attribution that knows nothing gets, on average, the share of marked words (``chance``).
+and an attribution that knows nothing gets, on average, ``chance``: the share of marked pieces where a method scores
+pieces, of marked words where it scores words.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import pandas as pd
 
 from analysis.aggregate import over_seeds, ratio, reasons, seed_values
 from analysis.geco.filters import Rule, counted_rows
-from analysis.geco.frames import GecoFrames, model_settings
+from analysis.geco.frames import GecoFrames, model_settings, with_chance
 from analysis.intervals import bootstrap, resampling_seed
 
 GROUP = ("dataset", "encoder", "paradigm", "protocol", "method", "settings")
@@ -30,20 +31,20 @@ def metric_by_seed(
 
     ``mean``, ``median``, ``chance``: over the rows that count as correctly classified by ``rule`` (see
     :func:`analysis.geco.filters.counted_rows`) and whose metric is defined; ``rows``: the rows that count;
-    ``undefined``: those of them without a value. ``all_*``: the same over all rows. ``chance`` is the mean share of
-    marked words over the same rows (null where no explain cell is at hand).
+    ``undefined``: those of them without a value. ``all_*``: the same over all rows. ``chance`` is the mean over the
+    same rows of the share of marked pieces or words, whichever the method scores (see :func:`with_chance`).
     """
     columns = [*GROUP, "seed", *_SEED_VALUES, *_COUNTS]
     if score.empty or metric not in score.columns:
         return pd.DataFrame(columns=columns)
-    rows = score.merge(truth_share, on=["dataset", "row"], how="left")
+    rows = with_chance(score, truth_share)
     by = [rows[key] for key in (*GROUP, "seed")]
     correct = counted_rows(rows, rule)
     everything = pd.Series(True, index=rows.index)
     parts: dict[str, pd.Series] = {}
     for prefix, counted in (("", correct), ("all_", everything)):
         value = pd.to_numeric(rows[metric]).astype("float64").where(counted)
-        share = pd.to_numeric(rows["truth_share"]).astype("float64").where(value.notna())
+        share = rows["chance"].where(value.notna())
         groups = value.groupby(by, dropna=False, sort=True)
         parts[f"{prefix}mean"], parts[f"{prefix}median"] = groups.mean(), groups.median()
         parts[f"{prefix}chance"] = share.groupby(by, dropna=False, sort=True).mean()
@@ -57,12 +58,15 @@ def metric_table(frames: GecoFrames, metric: str = "mass_accuracy", rule: Rule =
 
     ``mean`` and ``median`` are means over seeds of the seed's mean and median over sentences, each with ``_sd``
     (ddof 1 over seeds) and ``_n`` (seeds); ``low`` and ``high`` bound the 95 % bootstrap interval of ``mean``.
-    Counts are sums over seeds; ``reasons`` says why rows (all of them) have no value.
+    Counts are sums over seeds; ``reasons`` says why rows (all of them) have no value; ``unit`` is what the method
+    scores, pieces or words.
     """
     per_seed = metric_by_seed(frames.score, frames.truth_share, metric, rule)
     table = over_seeds(per_seed, GROUP, _SEED_VALUES)
     if table.empty:
-        return table.assign(**{name: pd.Series(dtype="float64") for name in (*_COUNTS, "low", "high", "reasons")})
+        return table.assign(
+            **{name: pd.Series(dtype="float64") for name in (*_COUNTS, "low", "high", "reasons", "unit")}
+        )
     keys = list(GROUP)
     counts = per_seed.groupby(keys, dropna=False, sort=True)[list(_COUNTS)].sum().reset_index(drop=True)
     table = pd.concat([table, counts.astype("int64")], axis=1)
@@ -74,6 +78,8 @@ def metric_table(frames: GecoFrames, metric: str = "mass_accuracy", rule: Rule =
     column = "reason" if metric == "mass_accuracy" else "ranking_reason"
     score = frames.score if column in frames.score.columns else frames.score.assign(**{column: None})
     table["reasons"] = reasons(score, keys, metric, column).to_numpy()
+    units = score.assign(unit=score.get("unit", pd.Series(index=score.index, dtype="object")))
+    table["unit"] = units.groupby(keys, dropna=False, sort=True)["unit"].first().fillna("word").to_numpy()
     return table
 
 
