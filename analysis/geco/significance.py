@@ -7,38 +7,36 @@ the pooled test stands beside it. Relative mass accuracy is MA / MA of the zero-
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from analysis.geco.attributions.relative import with_reference
 from analysis.geco.frames import GecoFrames, with_chance
 from analysis.geco.tables import GROUP
 
-ZERO_SHOT = "bertzs"
 COLUMNS = (*GROUP, "against", "sentences", "median", "p", "rows", "rows_undefined", "median_rows", "p_rows")
 
 
-def signed_rank_table(frames: GecoFrames) -> pd.DataFrame:
+def signed_rank_table(frames: GecoFrames, references: Collection[str] | None = None) -> pd.DataFrame:
     """One row per model, method and comparison, over correctly classified rows.
 
     ``against`` is ``chance`` (difference: mass accuracy minus what knowing nothing gives) or ``zero_shot``
     (difference: logarithm of the relative mass accuracy; undefined where either is 0 or undefined). ``median`` and
     ``p`` (two-sided): over ``sentences`` source sentences; ``median_rows`` and ``p_rows``: over ``rows`` rows.
+    Which model is the zero-shot one, ``references`` says, as in :func:`with_reference`.
     """
-    from geco_ray.errors import simplify
-
     score = frames.score
     if score.empty:
         return pd.DataFrame(columns=list(COLUMNS))
     rows = with_chance(score, frames.truth_share)
     rows["mass_accuracy"] = pd.to_numeric(rows["mass_accuracy"]).astype("float64")
-    zero_shot = rows["paradigm"].map(simplify) == ZERO_SHOT
-    keys = ["dataset", "protocol", "method", "row"]
-    reference = rows[zero_shot].drop_duplicates(keys)[[*keys, "mass_accuracy"]]
-    rows = rows.merge(reference.rename(columns={"mass_accuracy": "zero_shot"}), on=keys, how="left")
+    pairs = with_reference(rows, references).drop_duplicates(["cell", "row"])
+    pairs = pairs.rename(columns={"reference_mass_accuracy": "zero_shot"})[["cell", "row", "zero_shot"]]
+    rows = rows.merge(pairs, on=["cell", "row"], how="left")
     rows = rows[rows["correct"].astype("boolean").fillna(False).astype(bool)]
     found = [line for group, part in rows.groupby(list(GROUP), dropna=False, sort=True) for line in _tests(group, part)]
     return pd.DataFrame(found, columns=list(COLUMNS))
@@ -47,12 +45,10 @@ def signed_rank_table(frames: GecoFrames) -> pd.DataFrame:
 def _tests(group: Any, part: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
     chance = part["mass_accuracy"] - part["chance"]
     comparisons = {"chance": chance}
-    if part["zero_shot"].notna().any() and group[2] is not None:
+    if part["zero_shot"].notna().any():
         ratio = part["mass_accuracy"] / part["zero_shot"].where(part["zero_shot"] > 0)
         comparisons["zero_shot"] = pd.Series(np.log(ratio.where(ratio > 0)), index=part.index)
     for against, difference in comparisons.items():
-        if against == "zero_shot" and (difference.dropna() == 0).all():
-            continue  # the zero-shot model against itself
         by_sentence = difference.groupby(part["sentence_idx"], sort=True).mean()
         sentences, every = (values.dropna().to_numpy(dtype=np.float64) for values in (by_sentence, difference))
         yield (

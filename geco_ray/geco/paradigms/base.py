@@ -41,6 +41,9 @@ class Paradigm(ABC):
     shares_work: ClassVar[bool] = False
     """True when the seeds share what costs most, so that they are better trained together than apart."""
 
+    is_reference: ClassVar[bool] = False
+    """True for a model that is never trained on the task, to which others' mass accuracy is relative."""
+
     @abstractmethod
     def train(self, setup: TrainingSetup, options: Options, seeds: Sequence[int | None]) -> Iterator[TrainedClassifier]:
         """One trained classifier per repetition, in the order of ``seeds``; what they share is computed once."""
