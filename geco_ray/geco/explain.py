@@ -10,9 +10,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from geco_ray.errors import UserError
-from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, FloatArray, ModelOptions, Scores
+from geco_ray.geco.attribution.base import (
+    ATTRIBUTIONS,
+    AttributionInputs,
+    AttributionMethod,
+    FloatArray,
+    ModelOptions,
+    Scores,
+)
 from geco_ray.geco.attribution.checks import check_scores
 from geco_ray.geco.metrics import METRICS, RANKING_MEASURES
+from geco_ray.geco.passes.memory import with_halved_budget
 from geco_ray.geco.protocol import Protocol, resolve_protocol
 from geco_ray.geco.scored import ScoredRows
 from geco_ray.geco.tokens import IntArray, TaskTokens
@@ -83,7 +91,8 @@ on are those of :data:`EXPLANATION_SCHEMA`."""
 class Explainer:
     """A trained classifier on its device with a task's tokens; explains any of its rows.
 
-    Methods that need the same backward pass share it when they are asked about the same rows one after another.
+    Methods that need the same backward pass share it when they are asked about the same rows one after another. Where
+    the device is out of memory, passes are halved, and stay so; ``memory_halvings`` counts how often.
 
     Args:
         trained: the classifier; its module is moved to ``device``.
@@ -107,6 +116,7 @@ class Explainer:
         self.module = trained.module.to(device).eval().requires_grad_(False)
         budget = memory_bytes or MEMORY_BYTES.get(device.type, MEMORY_BYTES["cpu"])
         self.token_budget = max(64, budget // self.module.bytes_per_token)
+        self.memory_halvings = 0
         self._rows: tuple[tuple[int, ...], int | None] | None = None
         self._inputs_by_target: dict[tuple[object, ...], AttributionInputs] = {}
 
@@ -126,10 +136,28 @@ class Explainer:
         """
         entry = ATTRIBUTIONS.get(method)
         parsed = options if isinstance(options, Options) else entry.parse_options(dict(options or {}))
-        inputs = self._inputs(tuple(rows), self.trained.seed if seed is None else seed, parsed)
-        scores = entry.target(inputs, parsed)
-        values, reasons = check_scores(entry.name, inputs, scores)
-        return _explanation_table(inputs, scores, values, reasons)
+
+        def compute(budget: int) -> pa.Table:
+            if budget < self.token_budget:  # what passes of another size have computed is not mixed with it
+                self.token_budget, self._inputs_by_target = budget, {}
+                self.memory_halvings += 1
+            inputs = self._inputs(tuple(rows), self.trained.seed if seed is None else seed, parsed)
+            scores = self._scores(entry.target, inputs, parsed)
+            values, reasons = check_scores(entry.name, inputs, scores)
+            return _explanation_table(inputs, scores, values, reasons)
+
+        table, _ = with_halved_budget(compute, self.token_budget)
+        return table
+
+    def _scores(self, method: AttributionMethod, inputs: AttributionInputs, options: Options) -> Scores:
+        precision = options.precision if isinstance(options, ModelOptions) else None
+        if precision is None:
+            return method(inputs, options)
+        from geco_ray.geco.passes.precision import reduced_precision
+
+        _ = inputs.classes, inputs.predicted  # in float32, whatever the method computes in
+        with reduced_precision(precision, self.device):
+            return method(inputs, options)
 
     def predict(self, rows: Sequence[int]) -> IntArray:
         """The predicted class of each row."""
@@ -150,7 +178,7 @@ class Explainer:
                 found=explained,
                 expected=f"0 to {len(labels) - 1}",
             )
-        key = (explained, asked.scalar, asked.baseline or "pad")
+        key = (explained, asked.scalar, asked.baseline or "pad", asked.precision)
         if key not in self._inputs_by_target:
             known = next(iter(self._inputs_by_target.values())).known if self._inputs_by_target else {}
             self._inputs_by_target[key] = AttributionInputs(

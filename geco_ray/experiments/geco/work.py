@@ -162,6 +162,8 @@ class _ExplainedModel:
         info: dict[str, Any] = {"titles": {"method": ATTRIBUTIONS.get(cell.method).title}}
         note = (table.schema.metadata or {}).get(b"note")
         table = labelled(table, cell, self._tokenizer)
+        if self._explainer.memory_halvings:
+            info["memory_halvings"] = self._explainer.memory_halvings
         return Result(table, info=info | ({"note": note.decode()} if note else {}))
 
 
