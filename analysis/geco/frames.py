@@ -25,7 +25,7 @@ EXPLAIN = StageColumns(
 SCORE = StageColumns(
     "score",
     (*_MODEL, "method"),
-    ("row", "sentence_idx", "correct", "mass_accuracy", "reason"),
+    ("row", "sentence_idx", "correct", "mass_accuracy", "reason", "unit", "chance", "tokenizer"),
     whole_numbers=("seed",),
 )
 STAGES = (TRAIN, EXPLAIN, SCORE)
@@ -35,8 +35,8 @@ STAGES = (TRAIN, EXPLAIN, SCORE)
 class GecoFrames:
     """The finished cells of GECOBench, except attributions (see :func:`attributions`).
 
-    ``truth_share`` has one row per dataset and test row: the share of its words that are marked as decisive, which is
-    the mass accuracy expected of an attribution that knows nothing.
+    ``truth_share`` has one row per dataset and test row: the share of its words that are marked as decisive. It stands
+    for ``chance``, the mass accuracy expected of an attribution that knows nothing, where a score has none of its own.
     """
 
     train: pd.DataFrame
@@ -48,7 +48,7 @@ def load(ledger: LedgerLike, ids: Collection[str] | None = None) -> GecoFrames:
     """Read the finished cells whose ids are in ``ids``, or all of them."""
     return GecoFrames(
         train=stage_frame(ledger, TRAIN, ids),
-        score=stage_frame(ledger, SCORE, ids),
+        score=stage_frame(ledger, SCORE, ids, _without_labels),
         truth_share=_truth_share(ledger, ids),
     )
 
@@ -66,10 +66,30 @@ def attributions(
     tables = []
     for record in records(ledger, EXPLAIN, ids):
         if keep(record.params):
-            table = ledger.table(record)
+            table = _without_labels(ledger.table(record))
             table = table.filter(pc.is_in(table["row"].cast(pa.int64()), value_set=wanted))
             tables.append(with_params(table, EXPLAIN, record))
     return to_frame(tables, EXPLAIN)
+
+
+def with_chance(score: pd.DataFrame, truth_share: pd.DataFrame) -> pd.DataFrame:
+    """``score`` with ``chance``, what knowing nothing gives of mass accuracy: for the pieces or words of its method.
+
+    Where a score does not say, it is the share of marked words.
+    """
+    rows = score.merge(truth_share, on=["dataset", "row"], how="left")
+    share = pd.to_numeric(rows["truth_share"]).astype("float64")
+    own = pd.to_numeric(rows["chance"]).astype("float64") if "chance" in rows else share
+    return rows.drop(columns="truth_share").assign(chance=own.fillna(share))
+
+
+def _without_labels(table: Any) -> Any:
+    """The table without what its cell's parameters say; its other dictionary columns as plain texts."""
+    table = table.drop_columns([name for name in table.column_names if name in (*SCORE.axes, "options")])
+    for number, one in enumerate(table.schema):
+        if pa.types.is_dictionary(one.type):
+            table = table.set_column(number, one.name, table[one.name].cast(one.type.value_type))
+    return table
 
 
 def _truth_share(ledger: LedgerLike, ids: Collection[str] | None) -> pd.DataFrame:

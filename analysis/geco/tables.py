@@ -1,7 +1,8 @@
 """Tables of GECOBench: mass accuracy by model and method, and the accuracy of the models.
 
-Mass accuracy is the share of an attribution's absolute mass that falls on the words marked as ground truth: 1 is
-perfect, and an attribution that knows nothing gets, on average, the share of marked words (``chance``).
+Mass accuracy is the share of an attribution's absolute mass that falls on the words marked as decisive: 1 is perfect,
+and an attribution that knows nothing gets, on average, ``chance``: the share of marked pieces where a method scores
+pieces, of marked words where it scores words.
 """
 
 from __future__ import annotations
@@ -9,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
 from analysis.aggregate import over_seeds, ratio, reasons, seed_values
 from analysis.geco.filters import Rule, counted_rows
-from analysis.geco.frames import GecoFrames, model_settings
+from analysis.geco.frames import GecoFrames, model_settings, with_chance
 from analysis.intervals import bootstrap, resampling_seed
 
 GROUP = ("dataset", "encoder", "paradigm", "protocol", "method", "settings")
@@ -32,13 +32,13 @@ def metric_by_seed(
 
     ``mean``, ``median``, ``chance``: over the rows that count as correctly classified by ``rule`` (see
     :func:`analysis.geco.filters.counted_rows`) and whose metric is defined; ``rows``: the rows that count;
-    ``undefined``: those of them without a value. ``all_*``: the same over all rows. ``chance`` is the mean share of
-    marked words over the same rows (null where no explain cell is at hand).
+    ``undefined``: those of them without a value. ``all_*``: the same over all rows. ``chance`` is the mean over the
+    same rows of the share of marked pieces or words, whichever the method scores (see :func:`with_chance`).
     """
     columns = [*GROUP, "seed", *_SEED_VALUES, *_COUNTS]
     if score.empty or metric not in score.columns:
         return pd.DataFrame(columns=columns)
-    share = pd.Series(np.nan, index=score.index) if truth_share.empty else _truth_shares(score, truth_share)
+    share = with_chance(score, truth_share)["chance"].set_axis(score.index)
     value = pd.to_numeric(score[metric]).astype("float64")
     out = by_cell(score)
     for prefix, counted in (("", counted_rows(score, rule)), ("all_", pd.Series(True, index=score.index))):
@@ -58,23 +58,20 @@ def by_cell(score: pd.DataFrame) -> pd.DataFrame:
     return score[["cell", *GROUP, "seed"]].drop_duplicates("cell").reset_index(drop=True)
 
 
-def _truth_shares(score: pd.DataFrame, truth_share: pd.DataFrame) -> pd.Series:
-    """The share of marked words of each row of ``score``."""
-    merged = score[["dataset", "row"]].merge(truth_share, on=["dataset", "row"], how="left")
-    return pd.to_numeric(merged["truth_share"]).astype("float64").set_axis(score.index)
-
-
 def metric_table(frames: GecoFrames, metric: str = "mass_accuracy", rule: Rule = "per_model_row") -> pd.DataFrame:
     """One row per dataset, model, protocol and method.
 
     ``mean`` and ``median`` are means over seeds of the seed's mean and median over sentences, each with ``_sd``
     (ddof 1 over seeds) and ``_n`` (seeds); ``low`` and ``high`` bound the 95 % bootstrap interval of ``mean``.
-    Counts are sums over seeds; ``reasons`` says why rows (all of them) have no value.
+    Counts are sums over seeds; ``reasons`` says why rows (all of them) have no value; ``unit`` is what the method
+    scores, pieces or words.
     """
     per_seed = metric_by_seed(frames.score, frames.truth_share, metric, rule)
     table = over_seeds(per_seed, GROUP, _SEED_VALUES)
     if table.empty:
-        return table.assign(**{name: pd.Series(dtype="float64") for name in (*_COUNTS, "low", "high", "reasons")})
+        return table.assign(
+            **{name: pd.Series(dtype="float64") for name in (*_COUNTS, "low", "high", "reasons", "unit")}
+        )
     keys = list(GROUP)
     counts = per_seed.groupby(keys, dropna=False, sort=True)[list(_COUNTS)].sum().reset_index(drop=True)
     table = pd.concat([table, counts.astype("int64")], axis=1)
@@ -86,6 +83,8 @@ def metric_table(frames: GecoFrames, metric: str = "mass_accuracy", rule: Rule =
     column = "reason" if metric == "mass_accuracy" else "ranking_reason"
     score = frames.score if column in frames.score.columns else frames.score.assign(**{column: None})
     table["reasons"] = reasons(score, keys, metric, column).to_numpy()
+    units = score.assign(unit=score.get("unit", pd.Series(index=score.index, dtype="object")))
+    table["unit"] = units.groupby(keys, dropna=False, sort=True)["unit"].first().fillna("word").to_numpy()
     return table
 
 

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from analysis.geco import quartiles, tables, views
+from analysis.geco.attributions.completeness import completeness_table
+from analysis.geco.attributions.denominators import denominator_table
+from analysis.geco.attributions.relative import relative_table
 from analysis.geco.findings import references
 from analysis.geco.frames import STAGES, GecoFrames, load
 from analysis.geco.record_notes import with_encoder_notes, with_method_notes
@@ -90,6 +93,18 @@ TOPIC = Topic[GecoFrames](
         "ranking_measures.csv": Table(
             "ROC-AUC, average precision, PR-AUC, precision at specificity and top-k precision likewise",
             lambda numbers: tables.ranking_table(numbers.frames),
+        ),
+        "relative_mass_accuracy.csv": Table(
+            "mass accuracy relative to that of a model that was never trained, by method over seeds",
+            lambda numbers: relative_table(numbers.frames),
+        ),
+        "completeness.csv": Table(
+            "how far attributions are from adding up to what they explain, and their share outside the words",
+            lambda numbers: completeness_table(numbers.frames),
+        ),
+        "correct_rows.csv": Table(
+            "rows and sentences that each rule of correct classification counts",
+            lambda numbers: denominator_table(numbers.frames),
         ),
         TESTS: Table(
             "Wilcoxon's test of mass accuracy against chance and against the zero-shot model",

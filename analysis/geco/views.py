@@ -73,8 +73,9 @@ def _mass_view(
             texts.append(GAP if cell is None else spread(cell.mean, cell.mean_sd, cell.mean_n, 3, usual[model]))
         rows.append((f"{method} (reference)" if method in references else method, *texts))
     per_model = {model: part[part["model_label"] == model] for model in models}
+    chances = _chances(part, models)
     rows += [
-        ("chance (share of marked words)", *(number(per_model[m]["chance"].mean(), 3) for m in models)),
+        *chances,
         ("test accuracy of the model, %", *(accuracies.get((dataset, protocol, m), (GAP, 0))[0] for m in models)),
         ("seeds", *(str(usual[model]) for model in models)),
         ("sentences per seed, correct / all", *(_sentences(per_model[model]) for model in models)),
@@ -88,7 +89,16 @@ def _mass_view(
     findings = (*mass_findings(part, models, pairs), *_undefined(part))
     notes = (note, REFERENCE_NOTE) if references else (note,)
     header, setup = ("Method", *models), settings_sentence(part)
-    return View(key, name, header, tuple(rows), findings, notes, footer=4, setup=setup)
+    return View(key, name, header, tuple(rows), findings, notes, footer=3 + len(chances), setup=setup)
+
+
+def _chances(part: pd.DataFrame, models: list[str]) -> list[tuple[str, ...]]:
+    """What knowing nothing gives, for methods that score pieces and for those that score words."""
+    rows = []
+    for unit, methods in part.groupby("unit", sort=True):
+        means = (methods.loc[methods["model_label"] == model, "chance"].mean() for model in models)
+        rows.append((f"chance (share of marked {unit}s)", *(number(mean, 3) for mean in means)))
+    return rows
 
 
 def _sentences(part: pd.DataFrame) -> str:

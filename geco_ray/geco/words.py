@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -48,18 +49,37 @@ def token_to_word(
     return np.split(magnitude, cuts)[: len(rows)], np.split(signed, cuts)[: len(rows)]
 
 
-def special_shares(scores: Sequence[npt.ArrayLike], rows: Sequence[TokenRow]) -> list[float | None]:
-    """Per sentence, the share of the absolute attribution that lies on special tokens.
+def outside_shares(
+    scores: Sequence[npt.ArrayLike], rows: Sequence[TokenRow], special_ids: Collection[int]
+) -> tuple[list[float | None], list[float | None]]:
+    """Per sentence, the shares of the absolute attribution on special tokens and on a prompt around the words.
 
-    None where nothing is attributed or a score is not finite. Arguments as for :func:`token_to_word`.
+    A prompt is what is neither a word nor a special token. Two times None where nothing is attributed or a score is not
+    finite. Scores and rows as for :func:`token_to_word`.
     """
-    result: list[float | None] = []
+    special: list[float | None] = []
+    prompt: list[float | None] = []
+    known = np.array(sorted(special_ids), np.int64)
     for score, row in zip(scores, rows, strict=True):
         magnitude = np.abs(np.asarray(score, np.float64))
         total = float(magnitude.sum())
         defined = total > 0 and np.isfinite(total)
-        result.append(float(magnitude[row.words < 0].sum()) / total if defined else None)
-    return result
+        marks = np.isin(row.ids, known)
+        for shares, kind in ((special, marks), (prompt, ~marks)):
+            shares.append(float(magnitude[(row.words < 0) & kind].sum()) / total if defined else None)
+    return special, prompt
+
+
+def truth_share(row: TokenRow, truth: Sequence[int], unit: Literal["token", "word"]) -> float | None:
+    """What chance gives of mass accuracy: the share of truth among the pieces of words, or among words with a piece.
+
+    It is the expectation for scores that are exchangeable over what the method attributes to. A blank word has no piece
+    and never a score. None where no word has one.
+    """
+    index = row.words[row.words >= 0]
+    if unit == "word":
+        index = np.unique(index)
+    return float(np.asarray(truth, np.float64)[index].mean()) if len(index) else None
 
 
 def normalize_words(scores: Sequence[npt.ArrayLike]) -> list[FloatArray]:

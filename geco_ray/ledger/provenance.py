@@ -13,7 +13,7 @@ from geco_ray import __version__
 from geco_ray.arithmetic import arithmetic_facts
 
 # Those whose release can move a result's last digits.
-PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "transformers", "tokenizers", "highspy")
+PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "transformers", "tokenizers", "captum", "lime", "highspy")
 
 
 def provenance() -> dict[str, Any]:

@@ -87,6 +87,20 @@ def test_only_the_named_cells_count(kit: Any) -> None:
     assert np.isnan(row["chance"])  # its explain cell is not among the named ones
 
 
+def test_chance_is_that_of_what_each_method_scores(kit: Any) -> None:
+    ledger = kit.FakeLedger()
+    for method, unit, chance in (("saliency", "piece", 0.3), ("lime", "word", 0.2)):
+        scored = kit.ScoreCell(kit.ExplainCell(kit.train_cell("demo", "BERT-C", 0), method, kit.NoOptions(), None))
+        table = kit.score_table([(0.2, True, None), (0.4, True, None)])
+        ledger.put(scored, table.append_column("unit", [[unit] * 2]).append_column("chance", [[chance] * 2]))
+    frames = load(ledger)
+    table = metric_table(frames).set_index("method")
+    assert table["chance"].to_dict() == {"saliency": pytest.approx(0.3), "lime": pytest.approx(0.2)}
+    rows = {row[0]: row[1] for row in mass_views(metric_table(frames), accuracy_table(frames))[0].rows}
+    assert rows["chance (share of marked pieces)"] == "0.300"
+    assert rows["chance (share of marked words)"] == "0.200"
+
+
 def test_accuracy_takes_the_saved_epoch(kit: Any) -> None:
     ledger = kit.FakeLedger()
     for seed, values in ((0, [0.5, 0.9, 0.7]), (1, [0.5, 0.7, 0.6])):

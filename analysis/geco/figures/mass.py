@@ -83,10 +83,13 @@ def _panel(axes: Axes, part: pd.DataFrame, per_seed: pd.DataFrame, methods: list
         _point(
             axes, row, styles[row.model_label], methods.index(row.method_label) + offset, dots["mean"].dropna().tolist()
         )
-    chance = part["chance"].mean()
-    if pd.notna(chance):
-        axes.axvline(chance, color=INK, lw=1.0, ls=(0, (4, 3)), zorder=1)
-        axes.set_title(f"chance {chance:.2f}", loc="right", fontsize=8.5, fontweight="normal", color=GREY)
+    chances = part.groupby("method_label")["chance"].mean().dropna()
+    for method, chance in chances.items():  # marked pieces or marked words, as the method scores
+        place = methods.index(str(method))
+        axes.plot([chance, chance], [place - 0.5, place + 0.5], color=INK, lw=1.0, ls=(0, (4, 3)), zorder=1)
+    if len(chances):
+        text = " to ".join(sorted({f"{chances.min():.2f}", f"{chances.max():.2f}"}))
+        axes.set_title(f"chance {text}", loc="right", fontsize=8.5, fontweight="normal", color=GREY)
     axes.set(xlim=(0, 1), ylim=(len(methods) - 0.5, -0.5), xlabel="Mass accuracy")
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".50", ".75", "1"])
     axes.grid(axis="x", color=FAINT, lw=0.6)
@@ -141,7 +144,16 @@ def _legend(figure: Figure, part: pd.DataFrame, models: list[str]) -> None:
                 [], [], color=style.colour, marker=style.marker, mfc=face, mec=style.colour, ms=6, lw=1.6, label=label
             )
         )
-    handles.append(Line2D([], [], color=INK, lw=1.0, ls=(0, (4, 3)), label="chance: share of marked words"))
+    handles.append(
+        Line2D(
+            [],
+            [],
+            color=INK,
+            lw=1.0,
+            ls=(0, (4, 3)),
+            label="chance: share of marked pieces or words",
+        )
+    )
     figure.legend(
         handles=handles,
         loc="outside lower center",

@@ -34,7 +34,7 @@ class ExplainCell(Cell):
     """One method's attributions for the test sentences of one classifier (all of them, or a seeded sample)."""
 
     STAGE: ClassVar[str] = "explain"
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     model: TrainCell
     method: str
     method_options: Options
@@ -47,4 +47,5 @@ class ScoreCell(Cell):
     """The metrics of one explain cell, row by row."""
 
     STAGE: ClassVar[str] = "score"
+    VERSION: ClassVar[int] = 3
     explained: ExplainCell

@@ -37,7 +37,7 @@ def expand_axes(axes: GecoAxes, resolver: Resolver) -> Iterator[Cell]:
                 dataset=dataset,
                 data=data[dataset],
                 # A paradigm that uses the tokenizer alone gives one model for all encoders that share it.
-                encoder=_encoder_name(encoder) if uses_encoder else f"tokenizer {fingerprint[:8]}",
+                encoder=_encoder_name(encoder) if uses_encoder else f"tokenizer {tokenizer_name(fingerprint)}",
                 encoder_fingerprint=fingerprint,
                 paradigm=paradigm.name,
                 paradigm_options=options,
@@ -51,6 +51,11 @@ def expand_axes(axes: GecoAxes, resolver: Resolver) -> Iterator[Cell]:
                 explained = ExplainCell(model, method.name, method_options, axes.sentences, method_code=method.code)
                 yield explained
                 yield ScoreCell(explained)
+
+
+def tokenizer_name(fingerprint: str) -> str:
+    """What a tokenizer is called: the beginning of its fingerprint."""
+    return fingerprint[:8]
 
 
 def _encoder_name(encoder: EncoderSource) -> str:

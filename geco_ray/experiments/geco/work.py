@@ -25,6 +25,8 @@ from geco_ray.experiments.base import (
     serve_stage,
 )
 from geco_ray.experiments.geco.cells import ExplainCell, ScoreCell, TrainCell
+from geco_ray.experiments.geco.expand import tokenizer_name
+from geco_ray.experiments.geco.labels import labelled
 from geco_ray.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -160,6 +162,7 @@ class _ExplainedModel:
         device = resolve_device(context.device)
         self._tokens = _tokens(cell.dataset, context.data_dir, cell.data, cell.encoder_source)
         source = _source(cell)
+        self._tokenizer = tokenizer_name(source.tokenizer_fingerprint)
         trained = load_trained(ledger.blob(ledger.require(cell)), source, device)
         self._explainer = Explainer(trained, self._tokens, protocol=cell.protocol, device=device)
 
@@ -179,6 +182,9 @@ class _ExplainedModel:
         info: dict[str, Any] = {"titles": {"method": method.title}, "profiles": {"method": method.profile.record()}}
         info |= origin_facts(method)
         note = (table.schema.metadata or {}).get(b"note")
+        table = labelled(table, cell, self._tokenizer)
+        if self._explainer.memory_halvings:
+            info["memory_halvings"] = self._explainer.memory_halvings
         return Result(table, info=info | ({"note": note.decode()} if note else {}))
 
 
@@ -196,4 +202,6 @@ def score(cells: Sequence[ScoreCell], ledger: Ledger, context: WorkerContext) ->
 
     for cell in cells:
         explanations = ledger.table(ledger.require(cell.explained))
-        yield cell, Result(score_table(explanations, protocol=cell.explained.model.protocol))
+        scores = score_table(explanations, protocol=cell.explained.model.protocol)
+        tokenizer = str(explanations["tokenizer"][0]) if explanations.num_rows else ""
+        yield cell, Result(labelled(scores, cell.explained, tokenizer))

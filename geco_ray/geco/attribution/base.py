@@ -27,6 +27,7 @@ T = TypeVar("T")
 FloatArray = npt.NDArray[np.float64]
 Scalar = Literal["logit", "probability"]
 Baseline = Literal["pad", "mask", "unk", "zero"]
+Precision = Literal["bfloat16", "tf32"]
 
 ZERO_ID = -1
 """In baseline ids: a position whose word embedding is the zero vector."""
@@ -45,6 +46,8 @@ class ModelOptions(Options):
         baseline: what stands for an absent word: a special token, or the zero vector as its word embedding.
         scalar: what is explained of a class: its logit, or its softmax probability.
         explained_class: the predicted class, the true one, or the class of that number.
+        precision: of matrix products; null is float32. ``bfloat16`` computes them in that type, ``tf32`` keeps 10 bits
+            of their factors, on a GPU that has it. Predictions are made in float32 whatever it is.
         settings: ``library_defaults`` fills in the method library's own defaults, which the paper's text names, where
             no other value is given. It is no part of a result's identity; what it fills in is.
     """
@@ -54,6 +57,7 @@ class ModelOptions(Options):
     baseline: Baseline | None = None
     scalar: Scalar | None = None
     explained_class: Literal["predicted", "true"] | Annotated[int, Field(ge=0)] | None = None
+    precision: Precision | None = None
     settings: Literal["library_defaults"] | None = Field(default=None, exclude=True)
 
     @model_validator(mode="before")

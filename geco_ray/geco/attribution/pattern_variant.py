@@ -7,6 +7,7 @@ ceiling that a model-based method is compared with.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +17,40 @@ from geco_ray.geco.rows import Row
 from geco_ray.geco.tokens import TaskTokens, TokenRow
 from geco_ray.registry import Options, Profile
 
+PROMPTS = {
+    "binary": (
+        "He continues to pursue him . male, She continues to pursue her . female, ",
+        "Female or male : [MASK] .",
+    ),
+    "three classes": (
+        "He proceeds to his place . male, She proceeds to her place . female, They proceed to their place . neutral, ",
+        "Female, male or neutral: [MASK].",
+    ),
+}
+"""Solved examples and question of the authors' zero-shot prompt, in front of a sentence."""
+
+
+class PatternVariantOptions(Options):
+    """``prompt``: with ``paper``, the zero-shot prompt around every sentence of the fit, as in the authors' code.
+
+    None is its last form, without; ``examples`` is that of the paper's time, with two or three solved examples;
+    ``question`` the prompt without them.
+    """
+
+    prompt: Literal["examples", "question"] | None = None
+
 
 @ATTRIBUTIONS.register(
-    "pattern_variant", title="Pattern Variant", profile=Profile(order=10, colour="#333333", marker="h", aims=False)
+    "pattern_variant",
+    title="Pattern Variant",
+    options=PatternVariantOptions,
+    profile=Profile(order=10, colour="#333333", marker="h", aims=False),
 )
 def pattern_variant(inputs: AttributionInputs, options: Options) -> Scores:
     """Covariance per word (``corrected``) or per word piece (``paper``), looked up for each row of the inputs."""
+    assert isinstance(options, PatternVariantOptions)
     if inputs.protocol.pattern_unit == "piece":
-        return Scores(_piece_scores(inputs))
+        return Scores(_piece_scores(inputs, options.prompt))
     return Scores(_word_scores(inputs), unit="word")
 
 
@@ -55,7 +82,9 @@ def label_covariance(
     return list(vectorizer.get_feature_names_out()), covariance
 
 
-def piece_covariance(tokens: TaskTokens, split: str, labels: FloatArray) -> tuple[list[str], FloatArray]:
+def piece_covariance(
+    tokens: TaskTokens, split: str, labels: FloatArray, prompt: Literal["examples", "question"] | None = None
+) -> tuple[list[str], FloatArray]:
     """The published rule: pieces joined by blanks are read again by a text vectoriser.
 
     The vectoriser lower-cases and takes words of two letters or more, so punctuation, single letters and every
@@ -65,6 +94,7 @@ def piece_covariance(tokens: TaskTokens, split: str, labels: FloatArray) -> tupl
         tokens: the task.
         split: ``train`` or ``test``.
         labels: (rows of the split,) or (rows, columns).
+        prompt: as in :class:`PatternVariantOptions`.
 
     Returns:
         the pieces and their covariances as :func:`label_covariance` gives them.
@@ -72,15 +102,25 @@ def piece_covariance(tokens: TaskTokens, split: str, labels: FloatArray) -> tupl
     text = tokens.tokenizer.text
     rows, _ = _split(tokens, split)
     texts = {int(i): text(int(i)) for i in np.unique(np.concatenate([row.ids for row in rows]))}
-    documents = [" ".join(texts[i] for i in row.ids.tolist()) for row in rows]
-    vocabulary = sorted(text for text in set(texts.values()) if text == text.lower())
+    before = _prompt_pieces(tokens, prompt)
+    documents = [" ".join([*before, *(texts[i] for i in row.ids.tolist())]) for row in rows]
+    vocabulary = sorted(text for text in {*texts.values(), *before} if text == text.lower())
     return label_covariance(documents, labels, vocabulary=vocabulary)
 
 
-def _piece_scores(inputs: AttributionInputs) -> list[FloatArray]:
+def _prompt_pieces(tokens: TaskTokens, prompt: Literal["examples", "question"] | None) -> list[str]:
+    if prompt is None:
+        return []
+    examples, question = PROMPTS["binary" if len(tokens.task.labels) == 2 else "three classes"]
+    words = (examples + question if prompt == "examples" else question).split()
+    pieces = tokens.tokenizer.pieces(words)
+    return [tokens.tokenizer.text(i) for word in words for i in pieces[word]]
+
+
+def _piece_scores(inputs: AttributionInputs, prompt: Literal["examples", "question"] | None) -> list[FloatArray]:
     text, fit = inputs.tokens.tokenizer.text, inputs.protocol.pattern_fit
     _, task_rows = _split(inputs.tokens, fit)
-    terms, covariance = piece_covariance(inputs.tokens, fit, _labels(inputs, task_rows))
+    terms, covariance = piece_covariance(inputs.tokens, fit, _labels(inputs, task_rows), prompt)
     pieces = [[text(i) for i in sentence.ids.tolist()] for sentence in inputs.sentences]
     return _look_up(inputs, terms, covariance, pieces)
 

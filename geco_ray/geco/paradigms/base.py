@@ -50,6 +50,9 @@ class Paradigm(ABC):
     shares_work: ClassVar[bool] = False
     """True when the seeds share what costs most, so that they are better trained together than apart."""
 
+    is_reference: ClassVar[bool] = False
+    """True for a model that is never trained on the task, to which others' mass accuracy is relative."""
+
     def check(self, setup: TrainingSetup, options: Options) -> None:
         """Refuse what this paradigm cannot do with a task or an encoder, before anything runs. By default nothing.
 

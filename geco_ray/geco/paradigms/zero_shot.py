@@ -38,6 +38,7 @@ class ZeroShot(Paradigm):
 
     depends_on: ClassVar[Literal["encoder", "tokenizer"]] = "encoder"
     repeated: ClassVar[bool] = False
+    is_reference: ClassVar[bool] = True
 
     def classifier(self, setup: TrainingSetup, options: Options) -> Classifier:
         """The classifier, on the CPU."""
