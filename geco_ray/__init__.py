@@ -19,3 +19,12 @@ def lazy_face(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
         return getattr(import_module(names[name]), name)
 
     return get
+
+
+_FACE = {"survival": "geco_ray.cfe.survival.trial"}
+
+__getattr__ = lazy_face(__name__, _FACE)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_FACE]
