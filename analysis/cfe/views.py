@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.aggregate import lines
+from analysis.cfe.constraints import constraint_notes
 from analysis.cfe.findings import family_findings, table_6_findings
 from analysis.cfe.labels import with_labels
 from analysis.cfe.ranking import agreement
@@ -154,4 +155,4 @@ def _table_6_notes(part: pd.DataFrame) -> list[str]:
     ]
     if (part["distinct_draws"] < part["changed_models"]).any():
         notes.append(SHARED_DRAWS)
-    return [*notes, INTERVALS]
+    return [*notes, *constraint_notes(part), INTERVALS]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from geco_ray.cfe.data.cards import CONSTRAINTS, Card
 from geco_ray.cfe.data.csv_lines import CsvRows, read_csv
 from geco_ray.cfe.data.labels import NUMBER, read_labels
 from geco_ray.cfe.data.remarks import MISSING_TEXTS, Remark, remarks_on
@@ -21,8 +22,6 @@ from geco_ray.files.text import compare_key
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from geco_ray.cfe.data.cards import Card
 
 _TRUTH = {"True": 1.0, "TRUE": 1.0, "true": 1.0, "False": 0.0, "FALSE": 0.0, "false": 0.0}
 _COMMA_IN_A_NUMBER = re.compile(r"[+-]?\d[\d.]*(,\d+)+(\.\d+)?")
@@ -90,6 +89,7 @@ def check_table(table: Table, card: Card, *, where: str) -> None:
     if not len(table.y):
         raise UserError("the table has no rows", where=where)
     ranges = {compare_key(name): limits for name, limits in card.ranges.items()}
+    lists = {compare_key(name): values for name, values in card.allowed.items()}
     missing = _missing_codes(card)
     for column, name in enumerate(table.features):
         values = table.x[:, column]
@@ -99,14 +99,24 @@ def check_table(table: Table, card: Card, *, where: str) -> None:
                 f"column {name!r} is constant", where=where, found=float(values[0]), remedy="Drop it in the card."
             )
         low, high = ranges.get(compare_key(name), (-np.inf, np.inf))
-        outside = np.flatnonzero((values < low) | (values > high))
-        if len(outside):
-            raise UserError(
-                f"column {name!r}, row {int(table.row_ids[outside[0]])} is outside the card's range",
-                where=table.place(int(outside[0]), where),
-                found=float(values[outside[0]]),
-                expected=f"{low:g} to {high:g}",
-            )
+        outside = (values < low) | (values > high)
+        _refuse_value(table, column, outside, "outside the card's range", f"{low:g} to {high:g}", where)
+        allowed = lists.get(compare_key(name))
+        if allowed is not None:
+            listed = ", ".join(f"{value:g}" for value in allowed)
+            _refuse_value(table, column, ~np.isin(values, allowed), "not a value that the card allows", listed, where)
+
+
+def _refuse_value(
+    table: Table, column: int, wrong: npt.NDArray[np.bool_], what: str, expected: str, where: str
+) -> None:
+    for row in np.flatnonzero(wrong)[:1].tolist():
+        raise UserError(
+            f"column {table.features[column]!r}, row {int(table.row_ids[row])} is {what}",
+            where=table.place(row, where),
+            found=float(table.x[row, column]),
+            expected=expected,
+        )
 
 
 def _missing_codes(card: Card) -> Mapping[str, Sequence[float]]:
@@ -171,7 +181,8 @@ def _columns(header: Sequence[str], card: Card, *, where: str) -> tuple[int, lis
     """Positions of the target and of the features, in the card's order if it has one."""
     position = {compare_key(name): number for number, name in enumerate(header)}
     missing = card.missing if isinstance(card.missing, Mapping) else ()
-    for name in (card.target, *card.drop, *card.features, *card.integers, *card.immutable, *card.ranges, *missing):
+    constrained = [name for key in CONSTRAINTS for name in getattr(card, key)]
+    for name in (card.target, *card.drop, *card.features, *card.integers, *constrained, *missing):
         if compare_key(name) not in position:
             raise UserError(
                 f"the table lacks column {name!r} of the card {card.name!r}", where=where, remedy=suggest(name, header)

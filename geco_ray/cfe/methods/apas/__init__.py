@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from geco_ray.cfe.constraints.declared import honours
 from geco_ray.cfe.methods.apas.options import ApasOptions
 from geco_ray.cfe.methods.base import METHODS, GenerationTask, Prepared
 
 
 @METHODS.register("apas", title="APΔS", options=ApasOptions)
+@honours()
 def prepare(task: GenerationTask, options: ApasOptions) -> Prepared:
     """Calibrate the radius and draw the search sample once (Marzari et al., as set up in "Robust to Which Model
     Change?").

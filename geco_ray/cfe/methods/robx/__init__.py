@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from geco_ray.cfe.constraints.declared import honours
 from geco_ray.cfe.methods.base import METHODS, GenerationTask, Prepared
 from geco_ray.cfe.methods.robx.options import RobxOptions, RobxRobustOptions
 
 
 @METHODS.register("robx_robust", title="RobX robust-first", options=RobxRobustOptions)
 @METHODS.register("robx_balanced", title="RobX balanced", options=RobxOptions)
+@honours()
 def prepare(task: GenerationTask, options: RobxOptions) -> Prepared:
     """Calibrate the threshold on the base model's favourable training rows."""
     from geco_ray.cfe.methods.robx.search import prepare_robx
