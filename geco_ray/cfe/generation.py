@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from geco_ray.arithmetic import one_blas_thread
 from geco_ray.cfe.constraints.columns import with_constraints
 from geco_ray.cfe.decision import favourable
-from geco_ray.cfe.distance import mean_scaled_l1
+from geco_ray.cfe.distance import mean_over_columns
 from geco_ray.cfe.methods.base import Answer, GenerationTask, Prepared, Scalar
 from geco_ray.errors import GecoRayError
 
@@ -168,7 +168,7 @@ def _judge(task: GenerationTask, rows: NDArray[np.float64], answers: list[Answer
     judged = np.flatnonzero(np.array(status) == "found")
     p = task.model.probability(points[judged])
     accepted = favourable(p)
-    distance = mean_scaled_l1(points[judged], rows[judged], task.mad)
+    distance = mean_over_columns(points[judged], rows[judged], task.mad, task.groups)
     verdict = _Verdict(status, reason, [None] * k, [None] * k, [None] * k, [dict(a.columns) for a in answers])
     for place, i in enumerate(judged.tolist()):
         verdict.probability[i], verdict.point[i] = float(p[place]), points[i]

@@ -7,7 +7,7 @@ says which kinds it keeps by :func:`honours`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -17,9 +17,10 @@ from geco_ray.files.text import compare_key
 
 if TYPE_CHECKING:
     from geco_ray.cfe.data.cards import Card
+    from geco_ray.cfe.data.categories import Group
 
-KINDS = ("immutable", "one_way", "range", "allowed")
-"""Kinds of constraints: a value that stays, one that may only rise or only fall, an interval, a list of values."""
+KINDS = ("immutable", "one_way", "range", "allowed", "category")
+"""Kinds of constraints: a value that stays, may only rise or only fall, an interval, a list of values, one of k."""
 
 _SLACK = 1e-6  # relative, in the scaled space: what the way through float32 and back may add
 
@@ -53,6 +54,8 @@ class Constraints:
         low, high: the ends of their intervals in the scaled space, float64 (d,), infinite where there is none.
         allowed: by a feature's number the only values it may have, in the scaled space, float64.
         shown: by a feature's number its interval as the card has it.
+        choices: by the name of a column of categories where its features are, and its categories in the scaled space,
+            float64 (categories, features).
     """
 
     features: tuple[str, ...]
@@ -63,10 +66,15 @@ class Constraints:
     high: NDArray[np.float64]
     allowed: Mapping[int, NDArray[np.float64]]
     shown: Mapping[int, str]
+    choices: Mapping[str, tuple[slice, NDArray[np.float64]]] = field(default_factory=dict)
 
     @staticmethod
     def of(
-        card: Card, features: Sequence[str], mean: NDArray[np.float64], scale: NDArray[np.float64]
+        card: Card,
+        features: Sequence[str],
+        mean: NDArray[np.float64],
+        scale: NDArray[np.float64],
+        groups: Sequence[Group] = (),
     ) -> Constraints | None:
         """What the card says of these features; ``None`` if it declares nothing.
 
@@ -74,10 +82,13 @@ class Constraints:
             card: names and values are those of the table.
             features: the features in the order of the scaled rows.
             mean: what was taken from each feature, float64 (d,). scale: by what it was divided.
+            groups: the columns of categories.
         """
         if not card.declares_constraints:
             return None
         keys = [compare_key(name) for name in features]
+        for group in groups:
+            keys[group.columns] = [compare_key(group.name)] * (group.end - group.first)
 
         def named(names: Iterable[str]) -> NDArray[np.bool_]:
             return np.isin(keys, [compare_key(name) for name in names])
@@ -93,7 +104,9 @@ class Constraints:
         }
         shown = {i: f"{ends[i, 0]:g} to {ends[i, 1]:g}" for i, key in enumerate(keys) if key in ranges}
         still, rising, falling = named(card.immutable), named(card.only_rising), named(card.only_falling)
-        return Constraints(tuple(features), still, rising, falling, low, high, allowed, shown)
+        return Constraints(
+            tuple(features), still, rising, falling, low, high, allowed, shown, _choices(groups, mean, scale)
+        )
 
     def box(self, factuals: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The lowest and highest values that each factual's answer may have, float64 (k, d) each; ignores lists."""
@@ -123,6 +136,10 @@ class Constraints:
                 (i in self.allowed, f"{name} is no allowed value", self._not_allowed(points[:, i], i)),
             ]
             found |= {text: failed for declared, text, failed in checks if declared and failed.any()}
+        for name, (where, choices) in self.choices.items():
+            gap = np.abs(points[:, None, where] - choices) / (1 + np.abs(choices))
+            failed = gap.max(axis=2).min(axis=1) > _SLACK
+            found |= {f"{name} is no category": failed} if failed.any() else {}
         return found
 
     def kept(self, factuals: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -138,3 +155,13 @@ class Constraints:
         known = self.allowed.get(i, np.zeros(1))
         gap = np.abs(values[:, None] - known).min(axis=1)
         return np.asarray(gap > _SLACK * (1 + np.abs(values)))
+
+
+def _choices(
+    groups: Sequence[Group], mean: NDArray[np.float64], scale: NDArray[np.float64]
+) -> dict[str, tuple[slice, NDArray[np.float64]]]:
+    """Where each group's features are, and its categories as methods see them."""
+    return {
+        group.name: (group.columns, (np.eye(group.end - group.first) - mean[group.columns]) / scale[group.columns])
+        for group in groups
+    }

@@ -21,8 +21,8 @@ from geco_ray.registry import Options
 BETARCE = "https://raw.githubusercontent.com/istepka/betarce/f1e1b9892d3d0d055b117b88df7a2e32f296f7f2/data/"
 FICO_FORM = "https://community.fico.com/s/explainable-machine-learning-challenge"
 
-CONSTRAINTS = ("immutable", "only_rising", "only_falling", "ranges", "allowed")
-"""The keys of a card that constrain counterfactuals."""
+CONSTRAINTS = ("immutable", "only_rising", "only_falling", "ranges", "allowed", "categories")
+"""The keys of a card that constrain counterfactuals: of categories, exactly one holds."""
 
 
 class Card(Options):
@@ -31,6 +31,7 @@ class Card(Options):
     ``favourable`` lists the target values that become class 1. With ``adverse`` given, every other value is an
     error; without it the target must have exactly one other value. ``immutable``, ``only_rising``, ``only_falling``,
     ``ranges`` and ``allowed`` (in the units of the table) constrain counterfactuals: what breaks one is counted.
+    ``categories`` names columns of text with their values: each value becomes a feature of 0 and 1.
     ``integers`` is stated only. The paper's data sets have no constraints.
     ``missing`` names numbers that stand for missing values, of all features or by feature; a row that has one after
     the cleaning is refused.
@@ -57,6 +58,7 @@ class Card(Options):
     only_falling: tuple[str, ...] = ()
     ranges: dict[str, tuple[float, float]] = Field(default_factory=dict)
     allowed: dict[str, tuple[float, ...]] = Field(default_factory=dict)
+    categories: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     missing: tuple[float, ...] | dict[str, tuple[float, ...]] = ()
     rows: int | None = None
     favourable_rows: int | None = None
@@ -84,6 +86,13 @@ class Card(Options):
         for feature, values in self.allowed.items():
             if not values:
                 raise ValueError(f"no value of {feature!r} is allowed")
+        for feature, texts in self.categories.items():
+            if len(texts) < 2 or first_repeated(texts) is not None:
+                raise ValueError(f"the categories of {feature!r} are not two or more different ones")
+        numeric = (*self.integers, *self.only_rising, *self.only_falling, *self.ranges, *self.allowed)
+        for feature in self.categories:
+            if any(same_text(feature, name) for name in numeric):
+                raise ValueError(f"{feature!r} holds categories and is constrained as a number")
         stuck = set(map(compare_key, self.only_rising)) & set(map(compare_key, self.only_falling))
         if stuck:
             raise ValueError(f"{sorted(stuck)} may neither rise nor fall: write them under immutable")

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from geco_ray.cfe.data.cards import CONSTRAINTS, Card
+from geco_ray.cfe.data.categories import Group, one_hot
 from geco_ray.cfe.data.csv_lines import CsvRows, read_csv
 from geco_ray.cfe.data.labels import NUMBER, read_labels
 from geco_ray.cfe.data.remarks import MISSING_TEXTS, Remark, remarks_on
 from geco_ray.errors import UserError, suggest
-from geco_ray.files.text import compare_key
+from geco_ray.files.text import compare_key, first_repeated
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,8 +32,9 @@ _COMMA_IN_A_NUMBER = re.compile(r"[+-]?\d[\d.]*(,\d+)+(\.\d+)?")
 class Table:
     """A cleaned table: features float64 (n, d), labels int64 (n,), the row's number in the raw table (0-based).
 
-    ``places`` names file and line of each row (empty for a table without a file), ``left_out`` is the number of rows
-    that the card leaves out, ``remarks`` are values worth a look.
+    ``groups`` are the columns of categories, each of several features. ``places`` names file and line of each row
+    (empty for a table without a file), ``left_out`` is the number of rows that the card leaves out, ``remarks`` are
+    values worth a look.
     """
 
     features: tuple[str, ...]
@@ -42,6 +44,7 @@ class Table:
     places: tuple[str, ...] = ()
     left_out: int = 0
     remarks: tuple[Remark, ...] = ()
+    groups: tuple[Group, ...] = ()
 
     def place(self, row: int, otherwise: str) -> str:
         """File and line of a row of ``x``, or ``otherwise`` for a table without a file."""
@@ -59,20 +62,43 @@ def read_table(path: Path, card: Card) -> Table:
     """
     table = read_csv(path)
     target, positions = _columns(table.header, card, where=f"{path}:1")
-    features = tuple(table.header[position] for position in positions)
-    x = np.empty((len(table.rows), len(features)))
-    for column, position in enumerate(positions):
-        x[:, column] = numbers(table, position)
+    features, x, groups = _features(table, positions, card)
     y, on_target = read_labels(table, target, card)
     keep = np.ones(len(x), dtype=np.bool_)
     if card.drop_rows_with_negative_values:
         keep = np.asarray((x >= 0).all(axis=1))
     kept = np.flatnonzero(keep).astype(np.int64)
     places = tuple(table.where(int(row)) for row in kept)
-    remarks = (*remarks_on(features, x, keep), *on_target)
-    found = Table(features, x[kept], y[kept], kept, places, len(x) - len(kept), remarks)
+    of_numbers = [i for i in range(len(features)) if not any(group.first <= i < group.end for group in groups)]
+    remarks = (*remarks_on(tuple(features[i] for i in of_numbers), x[:, of_numbers], keep), *on_target)
+    found = Table(features, x[kept], y[kept], kept, places, len(x) - len(kept), remarks, groups)
     check_table(found, card, where=str(path))
     return found
+
+
+def _features(
+    table: CsvRows, positions: Sequence[int], card: Card
+) -> tuple[tuple[str, ...], npt.NDArray[np.float64], tuple[Group, ...]]:
+    """Names, values and groups of all features; a column of categories becomes several."""
+    listed = {compare_key(name): values for name, values in card.categories.items()}
+    names: list[str] = []
+    columns: list[npt.NDArray[np.float64]] = []
+    groups: list[Group] = []
+    for position in positions:
+        categories = listed.get(compare_key(table.header[position]))
+        if categories is None:
+            names.append(table.header[position])
+            columns.append(numbers(table, position)[:, None])
+        else:
+            own, values = one_hot(table, position, categories)
+            groups.append(Group(table.header[position], len(names), len(names) + len(own)))
+            names += own
+            columns.append(values)
+    repeated = first_repeated(names)
+    if repeated is not None:
+        where = f"{table.path}:1"
+        raise UserError("a feature and a category have one name", where=where, found=names[repeated[1]])
+    return tuple(names), np.concatenate(columns, axis=1), tuple(groups)
 
 
 def check_table(table: Table, card: Card, *, where: str) -> None:
@@ -164,6 +190,8 @@ def _no_number(table: CsvRows, position: int, row: int, affected: int) -> UserEr
     infinite = text.lstrip("+-").casefold() in ("inf", "infinity") or NUMBER.fullmatch(text) is not None
     what = "missing value" if missing else "value that is not finite" if infinite else "text"
     remedy = []
+    if what == "text":
+        remedy.append("If the column holds categories, list them in the card under categories.")
     if _COMMA_IN_A_NUMBER.fullmatch(text):
         remedy.append("Write 1234 for 1,234 and 1.5 for 1,5.")
     if affected > 1:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geco_ray.cfe.constraints.declared import Constraints
+from geco_ray.cfe.data.categories import Group
 from geco_ray.registry import Registry
 from geco_ray.seeds import numpy_stream
 
@@ -52,6 +53,7 @@ class GenerationTask:
         features: names of the features; empty for rows without names.
         mean: what was taken from each feature to scale it, float64 (d,); ``scale``: by what it was divided. They lead
             back to the table's units, and are ``None`` for rows that were never scaled.
+        groups: the columns of categories, each of several features of which exactly one holds.
         constraints: what an answer may not propose; ``None`` if nothing is declared.
         device: a torch device name, for methods that work in torch.
         time_limit: safety net in seconds per request; a request that it ends has status ``budget``. ``None``:
@@ -72,6 +74,7 @@ class GenerationTask:
     features: tuple[str, ...] = ()
     mean: NDArray[np.float64] | None = None
     scale: NDArray[np.float64] | None = None
+    groups: tuple[Group, ...] = ()
     constraints: Constraints | None = None
     device: str = "cpu"
     time_limit: float | None = None
@@ -94,7 +97,8 @@ class GenerationTask:
             features=dataset.features,
             mean=dataset.mean,
             scale=dataset.scale,
-            constraints=Constraints.of(dataset.card, dataset.features, dataset.mean, dataset.scale),
+            constraints=Constraints.of(dataset.card, dataset.features, dataset.mean, dataset.scale, dataset.groups),
+            groups=dataset.groups,
             device=device,
         )
 
