@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from geco_ray.cfe.constraints.plausibility import plausibility
 from geco_ray.cfe.survival.estimators import decides_favourably
 from geco_ray.cfe.survival.recipe import Recipe
-from geco_ray.cfe.survival.rows import missing, proximity, take
+from geco_ray.cfe.survival.rows import encoded, missing, proximity, take
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,16 +53,33 @@ def judge(recipe: Recipe, factuals: Any, points: Any, notes: list[str]) -> Reque
         status[refused], reason[refused] = "base_invalid", "the base model calls the returned point adverse"
     if k and (already := int(decides_favourably(recipe.chance(recipe.base, factuals)).sum())):
         notes.append(f"The base model calls {already} of {k} factuals favourable already.")
-    table = pa.table(
+    return Requests(factuals, points, status.tolist(), _table(recipe, points, status, reason, p, distance, columns))
+
+
+def _table(
+    recipe: Recipe,
+    points: Any,
+    status: NDArray[np.object_],
+    reason: NDArray[np.object_],
+    p: NDArray[np.float64],
+    distance: NDArray[np.float64],
+    columns: NDArray[np.int64],
+) -> pa.Table:
+    """A row per request; how far and how plausible an answer is stands only with what was found."""
+    found = status == "found"
+    good = np.flatnonzero(found)
+    near, relative = np.full(len(status), np.nan), np.full(len(status), np.nan)
+    wanted = take(recipe.x, np.flatnonzero(recipe.y == recipe.labels.favourable))
+    near[good], relative[good] = plausibility(encoded(take(points, good), recipe.x), encoded(wanted, recipe.x))
+    return pa.table(
         {
-            "request": np.arange(k),
+            "request": np.arange(len(status)),
             "status": pa.array(status.tolist(), pa.string()),
             "reason": pa.array(reason.tolist(), pa.string()),
             "base_probability": pa.array(p, from_pandas=True),
-            "distance": pa.array(np.where(status == "found", distance, np.nan), from_pandas=True),
-            "changed_columns": pa.array(
-                [int(c) if s == "found" else None for c, s in zip(columns, status, strict=True)], pa.int64()
-            ),
+            "distance": pa.array(np.where(found, distance, np.nan), from_pandas=True),
+            "changed_columns": pa.array(columns, mask=~found),
+            "nearest_favourable": pa.array(near, from_pandas=True),
+            "relative_distance": pa.array(relative, from_pandas=True),
         }
     )
-    return Requests(factuals, points, status.tolist(), table)

@@ -31,7 +31,9 @@ class Survival:
             ``survived`` (null unless the status is ``found`` and the variant was made), ``factual_still_adverse``,
             ``reason`` (why a variant was not made).
         requests: a row per request: ``request``, ``status``, ``reason``, ``base_probability``, ``distance`` (mean
-            over columns, in median absolute deviations, 1 for a changed category), ``changed_columns``.
+            over columns, in median absolute deviations, 1 for a changed category), ``changed_columns``,
+            ``nearest_favourable`` and ``relative_distance`` (see
+            :func:`geco_ray.cfe.constraints.plausibility.plausibility`).
         summary: a row per family: numbers of variants made, unchanged and failed, counts and metrics over those
             that changed something, ``verdict``: ``changed``, ``no change`` or ``failed``.
         notes: what a reader must know, one sentence each.
