@@ -21,6 +21,10 @@ def lazy_face(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     return get
 
 
-_FACE = {"score_attributions": "geco_ray.geco.own_scores"}
+_FACE = {"score_attributions": "geco_ray.geco.own_scores", "survival": "geco_ray.cfe.survival.trial"}
 __all__ = [*_FACE]
 __getattr__ = lazy_face(__name__, _FACE)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_FACE]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import geco_ray
 import geco_ray.cfe
 import geco_ray.cfe.protocol
 import geco_ray.geco
@@ -46,6 +47,7 @@ def test_a_protocol_s_page_has_a_row_for_every_switch_and_no_other(page: str, pr
 def test_the_reference_has_every_function_of_a_face(face: Any) -> None:
     page = (DOCS / "reference.md").read_text(encoding="utf-8")
     functions = {f"{face._FACE[name]}.{name}" for name in face.__all__ if not name.isupper()}
+    functions |= {f"{module}.{name}" for name, module in geco_ray._FACE.items() if module.startswith(face.__name__)}
     shown = set(re.findall(r"^::: (\S+)$", page, re.M))
     assert {name for name in shown if name.startswith(f"{face.__name__}.")} == functions
 

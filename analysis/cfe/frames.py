@@ -33,7 +33,9 @@ VALIDITY = StageColumns(
     whole_numbers=("base_seed",),
 )
 STAGES = (MODELS, COUNTERFACTUALS, VALIDITY)
-_KEPT = frozenset({"factual_id", "dataset_row_id", "status", "reason", "distance", "base_valid", "certified"})
+_KEPT = frozenset(
+    {"factual_id", "dataset_row_id", "status", "reason", "distance", "base_valid", "certified", "constraints_kept"}
+)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import pandas as pd
 
 from analysis.aggregate import over_seeds, ratio, seed_values
 from analysis.cfe.frames import CfeFrames
+from analysis.cfe.notes.constraints import with_constraints
 from analysis.cfe.styles import built_in
 from analysis.cfe.untested import main_reasons
 from analysis.intervals import bootstrap, resampling_seed
@@ -64,7 +65,8 @@ def table_6(frames: CfeFrames) -> pd.DataFrame:
     over seeds. Counts are sums over seeds, except ``variants``, the changed models asked per base model: ``200``, or
     ``50-200`` when seeds differ because the grid is not finished. ``changed_models``: finished variants of all base
     models; ``distinct_draws``: how many random draws they rest on (:func:`distinct_draws`, summed over families).
-    ``reason``: the most frequent one for a request without an answer.
+    ``reason``: the most frequent one for a request without an answer. ``constraints_kept``: see
+    :func:`analysis.cfe.notes.constraints.with_constraints`.
     """
     per_seed = table_by_seed(frames)
     metrics = [*RATES, "distance", *EXTRAS]
@@ -90,7 +92,11 @@ def table_6(frames: CfeFrames) -> pd.DataFrame:
         ]
         table[f"{metric}_low"] = pd.Series([b.low for b in bounds], dtype="float64")
         table[f"{metric}_high"] = pd.Series([b.high for b in bounds], dtype="float64")
-    draws = distinct_draws(frames.models).groupby(["dataset", "seeding"], sort=True)[["models", "draws"]].sum()
+    return with_constraints(_with_draws(table, frames.models), frames.counterfactuals, GROUP)
+
+
+def _with_draws(table: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
+    draws = distinct_draws(models).groupby(["dataset", "seeding"], sort=True)[["models", "draws"]].sum()
     draws = draws.reset_index().rename(columns={"models": "changed_models", "draws": "distinct_draws"})
     return table.merge(draws, on=["dataset", "seeding"], how="left")
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from analysis.cfe import comparisons, model_tables, overlap, ranking, tables, views
 from analysis.cfe.frames import STAGES, CfeFrames, load
+from analysis.cfe.notes.tuning import tuning_notes
 from analysis.cfe.styles import NAMES
-from analysis.cfe.tuning_notes import tuning_notes
 from analysis.topic import Numbers, Table, Topic
 from analysis.views import View
 

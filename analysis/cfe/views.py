@@ -12,6 +12,7 @@ from analysis.aggregate import lines
 from analysis.cfe.comparisons import WORDS
 from analysis.cfe.findings import concordance_finding, family_findings, table_6_findings
 from analysis.cfe.labels import with_labels
+from analysis.cfe.notes.constraints import constraint_notes
 from analysis.cfe.ranking import agreement, shown_reversals
 from analysis.cfe.settings import settings_sentence
 from analysis.cfe.styles import TITLES
@@ -201,4 +202,4 @@ def _table_6_notes(part: pd.DataFrame) -> list[str]:
     ]
     if (part["distinct_draws"] < part["changed_models"]).any():
         notes.append(SHARED_DRAWS)
-    return notes
+    return [*notes, *constraint_notes(part)]

@@ -23,8 +23,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from geco_ray.arithmetic import one_blas_thread
+from geco_ray.cfe.constraints.columns import with_constraints
 from geco_ray.cfe.decision import favourable
-from geco_ray.cfe.distance import mean_scaled_l1
+from geco_ray.cfe.distance import mean_over_columns
 from geco_ray.cfe.methods.base import Answer, GenerationTask, Prepared, Scalar
 from geco_ray.errors import GecoRayError
 
@@ -55,7 +56,8 @@ SCHEMA = pa.schema(
 ``base_probability``: the base model at the returned point, null unless it is finite and not the factual.
 ``counterfactual``: null unless generated. ``distance``: mean l1 distance in robust scales, null unless
 ``found``. ``seconds``: wall time of the request's batch, validity check and failures included, divided by
-``batch``, the number of requests in it.
+``batch``, the number of requests in it. Where the data set declares constraints, ``constraints_kept`` and ``broken``
+end the table: whether a generated point keeps them, and what it breaks; its status stays as it is.
 """
 
 
@@ -110,7 +112,7 @@ def generate(
         seconds += [(time.perf_counter() - started) / len(rows)] * len(rows)
         sizes += [len(rows)] * len(rows)
     _check_raised(raised, len(factuals))
-    return _table(factuals, factual_ids, row_ids, verdicts, seconds, sizes)
+    return with_constraints(_table(factuals, factual_ids, row_ids, verdicts, seconds, sizes), task.constraints)
 
 
 def _check_raised(raised: Raised, requests: int) -> None:
@@ -166,7 +168,7 @@ def _judge(task: GenerationTask, rows: NDArray[np.float64], answers: list[Answer
     judged = np.flatnonzero(np.array(status) == "found")
     p = task.model.probability(points[judged])
     accepted = favourable(p)
-    distance = mean_scaled_l1(points[judged], rows[judged], task.mad)
+    distance = mean_over_columns(points[judged], rows[judged], task.mad, task.groups)
     verdict = _Verdict(status, reason, [None] * k, [None] * k, [None] * k, [dict(a.columns) for a in answers])
     for place, i in enumerate(judged.tolist()):
         verdict.probability[i], verdict.point[i] = float(p[place]), points[i]

@@ -27,12 +27,18 @@ def components(kind: str) -> dict[str, list[dict[str, Any]]]:
     """Every component of a kind, by the key of a grid that takes it.
 
     Returns:
-        ``geco methods``, ``cfe methods``, ... to entries of name, title and options; an option has name, type (as a
-        grid takes it, in words) and default.
+        ``geco methods``, ``cfe methods``, ... to entries of name, title and options (and of a method that says so, the
+        kinds of constraints that it ``honours``); an option has name, type (as a grid takes it, in words) and default.
     """
     return {
         f"{benchmark.name} {key}": [
-            {"name": entry.name, "title": entry.title, "options": _options(entry.options.model_json_schema())}
+            {
+                "name": entry.name,
+                "title": entry.title,
+                "options": _options(entry.options.model_json_schema()),
+                # Only counterfactual methods say which constraints of a data set they keep.
+                **({"honours": list(entry.target.honours)} if hasattr(entry.target, "honours") else {}),
+            }
             for entry in load_named(registry).entries()
         ]
         for benchmark in benchmarks()
@@ -67,6 +73,8 @@ def component_lines(found: Mapping[str, list[dict[str, Any]]]) -> Iterator[str]:
         yield f"{key.replace(' ', '.')}"
         for entry in entries:
             yield f"  {entry['name']:<24}{entry['title']}"
+            if "honours" in entry:
+                yield f"      keeps constraints   {', '.join(entry['honours']) or 'none; what breaks one is counted'}"
             for option in entry["options"]:
                 default = "null" if option["default"] is None else option["default"]
                 yield f"      {option['name']:<20}{option['type']:<27} {default}"

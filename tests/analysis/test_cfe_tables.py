@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from analysis.cfe.frames import load
@@ -106,7 +107,6 @@ def test_a_smaller_bank_of_another_grid_is_not_counted_twice(kit: Any) -> None:
 
 
 def test_certified_coverage_is_null_for_methods_without_certificates(kit: Any) -> None:
-    import pyarrow as pa
 
     ledger = kit.FakeLedger()
     base = kit.BaseCell("diabetes", "0" * 8, 2026, "paper")
@@ -121,8 +121,23 @@ def test_certified_coverage_is_null_for_methods_without_certificates(kit: Any) -
     assert np.isnan(table.loc["kdtree", "certified_coverage"])
 
 
+def test_the_share_that_keeps_the_constraints_is_said_apart_and_only_where_there_are_some(kit: Any) -> None:
+    ledger = kit.FakeLedger()
+    put(kit, ledger, 2026, ["found"], {}, [1.0])
+    assert "constraints_kept" not in table_6(load(ledger)).columns
+    base = kit.BaseCell("diabetes", "0" * 8, 2026, "paper")
+    answers = kit.counterfactual_table(["found", "base_invalid", "not_found"], [1.0, None, None])
+    flags = pa.array([True, False, None])
+    ledger.put(
+        kit.CounterfactualCell(base, "rnce", kit.NoOptions(), "paper"), answers.append_column("constraints_kept", flags)
+    )
+    table = table_6(load(ledger)).set_index("method")
+    assert table.loc["rnce", "constraints_kept"] == pytest.approx(0.5)
+    (view,) = table_6_views(table.reset_index())
+    assert any("keep the constraints of the card (nothing is repaired): RNCE 50.0 %." in note for note in view.notes)
+
+
 def test_a_base_model_without_any_certificate_counts_as_none_certified(kit: Any) -> None:
-    import pyarrow as pa
 
     ledger = kit.FakeLedger()
     for base_seed, flags in ((2026, [True, None]), (2027, [None, None]), (2028, None)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.cfe.tuning_notes import tuning_notes
+from analysis.cfe.notes.tuning import tuning_notes
 
 WHERE = ("diabetes", "paper", "paper")
 TUNED = {"trade_off": 0.005}

@@ -21,13 +21,18 @@ from geco_ray.registry import Options
 BETARCE = "https://raw.githubusercontent.com/istepka/betarce/f1e1b9892d3d0d055b117b88df7a2e32f296f7f2/data/"
 FICO_FORM = "https://community.fico.com/s/explainable-machine-learning-challenge"
 
+CONSTRAINTS = ("immutable", "only_rising", "only_falling", "ranges", "allowed", "categories")
+"""The keys of a card that constrain counterfactuals: of categories, exactly one holds."""
+
 
 class Card(Options):
     """Describes one table: source, label map, cleaning, constraints.
 
     ``favourable`` lists the target values that become class 1. With ``adverse`` given, every other value is an
-    error; without it the target must have exactly one other value. ``immutable``, ``ranges`` (in the units of the
-    table) and ``integers`` are stated for the methods and reports that use them; the paper's protocol uses none.
+    error; without it the target must have exactly one other value. ``immutable``, ``only_rising``, ``only_falling``,
+    ``ranges`` and ``allowed`` (in the units of the table) constrain counterfactuals: what breaks one is counted.
+    ``categories`` names columns of text with their values: each value becomes a feature of 0 and 1.
+    ``integers`` is stated only. The paper's data sets have no constraints.
     ``missing`` names numbers that stand for missing values, of all features or by feature; a row that has one after
     the cleaning is refused.
     ``features``, when given, fixes the order of the columns; else the order of the file (less ``drop``) holds.
@@ -49,7 +54,11 @@ class Card(Options):
     drop_rows_with_negative_values: bool = False
     integers: tuple[str, ...] = ()
     immutable: tuple[str, ...] = ()
+    only_rising: tuple[str, ...] = ()
+    only_falling: tuple[str, ...] = ()
     ranges: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    allowed: dict[str, tuple[float, ...]] = Field(default_factory=dict)
+    categories: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     missing: tuple[float, ...] | dict[str, tuple[float, ...]] = ()
     rows: int | None = None
     favourable_rows: int | None = None
@@ -74,7 +83,25 @@ class Card(Options):
         for feature, (low, high) in self.ranges.items():
             if not low < high:
                 raise ValueError(f"the range of {feature!r} is empty")
+        for feature, values in self.allowed.items():
+            if not values:
+                raise ValueError(f"no value of {feature!r} is allowed")
+        for feature, texts in self.categories.items():
+            if len(texts) < 2 or first_repeated(texts) is not None:
+                raise ValueError(f"the categories of {feature!r} are not two or more different ones")
+        numeric = (*self.integers, *self.only_rising, *self.only_falling, *self.ranges, *self.allowed)
+        for feature in self.categories:
+            if any(same_text(feature, name) for name in numeric):
+                raise ValueError(f"{feature!r} holds categories and is constrained as a number")
+        stuck = set(map(compare_key, self.only_rising)) & set(map(compare_key, self.only_falling))
+        if stuck:
+            raise ValueError(f"{sorted(stuck)} may neither rise nor fall: write them under immutable")
         return self
+
+    @property
+    def declares_constraints(self) -> bool:
+        """Whether it says anything about what a counterfactual may propose."""
+        return any(getattr(self, key) for key in CONSTRAINTS)
 
     def candidates(self, data_dir: Path) -> list[Path]:
         """Where the file may lie under ``data_dir``, in the order it is looked for."""
@@ -82,7 +109,7 @@ class Card(Options):
         return [folder / name for folder in (data_dir / "tabular", data_dir) for name in names]
 
     def digest(self) -> str:
-        """Hash of what decides the data; titles, sources and constraints do not."""
+        """Hash of what decides data and results: constraints do if there are any, titles and sources never."""
         shown_only = {
             "title",
             "source",
@@ -91,11 +118,10 @@ class Card(Options):
             "url",
             "file_names",
             "integers",
-            "immutable",
-            "ranges",
             "missing",
         }
-        text = json.dumps(self.model_dump(mode="json", exclude=shown_only), sort_keys=True)
+        unused = () if self.declares_constraints else CONSTRAINTS
+        text = json.dumps(self.model_dump(mode="json", exclude={*shown_only, *unused}), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geco_ray.cfe.data.cards import BUILT_IN, Card, looks_like_a_card, read_card
+from geco_ray.cfe.data.categories import Group
 from geco_ray.cfe.data.remarks import Remark
 from geco_ray.cfe.data.split import four_way_split
 from geco_ray.cfe.data.tabular import Table, check_table, read_table
@@ -45,7 +46,8 @@ class Dataset:
     """A data set, split in four and standardised with the training part's mean and (population) deviation.
 
     Label 1 is the favourable outcome. ``mean`` and ``scale`` (float64 (d,)) lead back to the table's units. ``remarks``
-    are values of the table that may not mean what they say (:mod:`geco_ray.cfe.data.remarks`).
+    are values of the table that may not mean what they say (:mod:`geco_ray.cfe.data.remarks`), ``groups`` the columns
+    of categories, each of several features.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Dataset:
     fingerprint: str
     card: Card
     remarks: tuple[Remark, ...] = ()
+    groups: tuple[Group, ...] = ()
 
     def in_units(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Standardised rows (n, d) in the units of the table."""
@@ -150,7 +153,18 @@ def prepare(table: Table, card: Card, fingerprint: str, *, where: str) -> Datase
 
     train_part, update, val, test = (part(rows) for rows in (split.train, split.update, split.val, split.test))
     return Dataset(
-        card.name, table.features, train_part, update, val, test, mean, scale, fingerprint, card, table.remarks
+        card.name,
+        table.features,
+        train_part,
+        update,
+        val,
+        test,
+        mean,
+        scale,
+        fingerprint,
+        card,
+        table.remarks,
+        table.groups,
     )
 
 

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from geco_ray.cfe.data.cards import CONSTRAINTS, Card
+from geco_ray.cfe.data.categories import Group, one_hot
 from geco_ray.cfe.data.csv_lines import CsvRows, read_csv
 from geco_ray.cfe.data.labels import NUMBER, read_labels
 from geco_ray.cfe.data.remarks import MISSING_TEXTS, Remark, remarks_on
 from geco_ray.errors import UserError, suggest
-from geco_ray.files.text import compare_key
+from geco_ray.files.text import compare_key, first_repeated
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from geco_ray.cfe.data.cards import Card
 
 _TRUTH = {"True": 1.0, "TRUE": 1.0, "true": 1.0, "False": 0.0, "FALSE": 0.0, "false": 0.0}
 _COMMA_IN_A_NUMBER = re.compile(r"[+-]?\d[\d.]*(,\d+)+(\.\d+)?")
@@ -32,8 +32,9 @@ _COMMA_IN_A_NUMBER = re.compile(r"[+-]?\d[\d.]*(,\d+)+(\.\d+)?")
 class Table:
     """A cleaned table: features float64 (n, d), labels int64 (n,), the row's number in the raw table (0-based).
 
-    ``places`` names file and line of each row (empty for a table without a file), ``left_out`` is the number of rows
-    that the card leaves out, ``remarks`` are values worth a look.
+    ``groups`` are the columns of categories, each of several features. ``places`` names file and line of each row
+    (empty for a table without a file), ``left_out`` is the number of rows that the card leaves out, ``remarks`` are
+    values worth a look.
     """
 
     features: tuple[str, ...]
@@ -43,6 +44,7 @@ class Table:
     places: tuple[str, ...] = ()
     left_out: int = 0
     remarks: tuple[Remark, ...] = ()
+    groups: tuple[Group, ...] = ()
 
     def place(self, row: int, otherwise: str) -> str:
         """File and line of a row of ``x``, or ``otherwise`` for a table without a file."""
@@ -60,20 +62,43 @@ def read_table(path: Path, card: Card) -> Table:
     """
     table = read_csv(path)
     target, positions = _columns(table.header, card, where=f"{path}:1")
-    features = tuple(table.header[position] for position in positions)
-    x = np.empty((len(table.rows), len(features)))
-    for column, position in enumerate(positions):
-        x[:, column] = numbers(table, position)
+    features, x, groups = _features(table, positions, card)
     y, on_target = read_labels(table, target, card)
     keep = np.ones(len(x), dtype=np.bool_)
     if card.drop_rows_with_negative_values:
         keep = np.asarray((x >= 0).all(axis=1))
     kept = np.flatnonzero(keep).astype(np.int64)
     places = tuple(table.where(int(row)) for row in kept)
-    remarks = (*remarks_on(features, x, keep), *on_target)
-    found = Table(features, x[kept], y[kept], kept, places, len(x) - len(kept), remarks)
+    of_numbers = [i for i in range(len(features)) if not any(group.first <= i < group.end for group in groups)]
+    remarks = (*remarks_on(tuple(features[i] for i in of_numbers), x[:, of_numbers], keep), *on_target)
+    found = Table(features, x[kept], y[kept], kept, places, len(x) - len(kept), remarks, groups)
     check_table(found, card, where=str(path))
     return found
+
+
+def _features(
+    table: CsvRows, positions: Sequence[int], card: Card
+) -> tuple[tuple[str, ...], npt.NDArray[np.float64], tuple[Group, ...]]:
+    """Names, values and groups of all features; a column of categories becomes several."""
+    listed = {compare_key(name): values for name, values in card.categories.items()}
+    names: list[str] = []
+    columns: list[npt.NDArray[np.float64]] = []
+    groups: list[Group] = []
+    for position in positions:
+        categories = listed.get(compare_key(table.header[position]))
+        if categories is None:
+            names.append(table.header[position])
+            columns.append(numbers(table, position)[:, None])
+        else:
+            own, values = one_hot(table, position, categories)
+            groups.append(Group(table.header[position], len(names), len(names) + len(own)))
+            names += own
+            columns.append(values)
+    repeated = first_repeated(names)
+    if repeated is not None:
+        where = f"{table.path}:1"
+        raise UserError("a feature and a category have one name", where=where, found=names[repeated[1]])
+    return tuple(names), np.concatenate(columns, axis=1), tuple(groups)
 
 
 def check_table(table: Table, card: Card, *, where: str) -> None:
@@ -90,6 +115,7 @@ def check_table(table: Table, card: Card, *, where: str) -> None:
     if not len(table.y):
         raise UserError("the table has no rows", where=where)
     ranges = {compare_key(name): limits for name, limits in card.ranges.items()}
+    lists = {compare_key(name): values for name, values in card.allowed.items()}
     missing = _missing_codes(card)
     for column, name in enumerate(table.features):
         values = table.x[:, column]
@@ -99,14 +125,24 @@ def check_table(table: Table, card: Card, *, where: str) -> None:
                 f"column {name!r} is constant", where=where, found=float(values[0]), remedy="Drop it in the card."
             )
         low, high = ranges.get(compare_key(name), (-np.inf, np.inf))
-        outside = np.flatnonzero((values < low) | (values > high))
-        if len(outside):
-            raise UserError(
-                f"column {name!r}, row {int(table.row_ids[outside[0]])} is outside the card's range",
-                where=table.place(int(outside[0]), where),
-                found=float(values[outside[0]]),
-                expected=f"{low:g} to {high:g}",
-            )
+        outside = (values < low) | (values > high)
+        _refuse_value(table, column, outside, "outside the card's range", f"{low:g} to {high:g}", where)
+        allowed = lists.get(compare_key(name))
+        if allowed is not None:
+            listed = ", ".join(f"{value:g}" for value in allowed)
+            _refuse_value(table, column, ~np.isin(values, allowed), "not a value that the card allows", listed, where)
+
+
+def _refuse_value(
+    table: Table, column: int, wrong: npt.NDArray[np.bool_], what: str, expected: str, where: str
+) -> None:
+    for row in np.flatnonzero(wrong)[:1].tolist():
+        raise UserError(
+            f"column {table.features[column]!r}, row {int(table.row_ids[row])} is {what}",
+            where=table.place(row, where),
+            found=float(table.x[row, column]),
+            expected=expected,
+        )
 
 
 def _missing_codes(card: Card) -> Mapping[str, Sequence[float]]:
@@ -154,6 +190,8 @@ def _no_number(table: CsvRows, position: int, row: int, affected: int) -> UserEr
     infinite = text.lstrip("+-").casefold() in ("inf", "infinity") or NUMBER.fullmatch(text) is not None
     what = "missing value" if missing else "value that is not finite" if infinite else "text"
     remedy = []
+    if what == "text":
+        remedy.append("If the column holds categories, list them in the card under categories.")
     if _COMMA_IN_A_NUMBER.fullmatch(text):
         remedy.append("Write 1234 for 1,234 and 1.5 for 1,5.")
     if affected > 1:
@@ -171,7 +209,8 @@ def _columns(header: Sequence[str], card: Card, *, where: str) -> tuple[int, lis
     """Positions of the target and of the features, in the card's order if it has one."""
     position = {compare_key(name): number for number, name in enumerate(header)}
     missing = card.missing if isinstance(card.missing, Mapping) else ()
-    for name in (card.target, *card.drop, *card.features, *card.integers, *card.immutable, *card.ranges, *missing):
+    constrained = [name for key in CONSTRAINTS for name in getattr(card, key)]
+    for name in (card.target, *card.drop, *card.features, *card.integers, *constrained, *missing):
         if compare_key(name) not in position:
             raise UserError(
                 f"the table lacks column {name!r} of the card {card.name!r}", where=where, remedy=suggest(name, header)

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from geco_ray.cfe.constraints.declared import Constraints
+from geco_ray.cfe.data.categories import Group
 from geco_ray.registry import Registry
 from geco_ray.seeds import numpy_stream
 
@@ -49,10 +51,12 @@ class GenerationTask:
         update_y: its labels, int64 (u,).
         val_x: validation part, float32 (v, d).
         val_y: its labels, int64 (v,).
+        features: names of the features; empty for rows without names.
+        mean: what was taken from each feature to scale it, float64 (d,); ``scale``: by what it was divided. They lead
+            back to the table's units, and are ``None`` for rows that were never scaled.
+        groups: the columns of categories, each of several features of which exactly one holds.
+        constraints: what an answer may not propose; ``None`` if nothing is declared.
         device: a torch device name, for methods that work in torch.
-        features: names of the columns, as in the table.
-        mean: mean of each column in the training part, float64 (d,); with ``scale`` it leads back to the table's units.
-        scale: its (population) deviation, float64 (d,).
         time_limit: safety net in seconds per request; a request that it ends has status ``budget``. ``None``:
             no clock is looked at, and results cannot depend on the machine's load.
     """
@@ -68,11 +72,13 @@ class GenerationTask:
     update_y: NDArray[np.int64]
     val_x: NDArray[np.float32]
     val_y: NDArray[np.int64]
+    features: tuple[str, ...] = ()
+    mean: NDArray[np.float64] | None = None
+    scale: NDArray[np.float64] | None = None
+    groups: tuple[Group, ...] = ()
+    constraints: Constraints | None = None
     device: str = "cpu"
     time_limit: float | None = None
-    features: tuple[str, ...] = ()
-    mean: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
-    scale: NDArray[np.float64] = field(default_factory=lambda: np.ones(1))
 
     @staticmethod
     def of(dataset: Dataset, base: BaseModel, protocol: str, device: str = "cpu") -> GenerationTask:
@@ -89,10 +95,12 @@ class GenerationTask:
             update_y=dataset.update.y,
             val_x=dataset.val.x.astype(np.float32),
             val_y=dataset.val.y,
-            device=device,
             features=dataset.features,
             mean=dataset.mean,
             scale=dataset.scale,
+            constraints=Constraints.of(dataset.card, dataset.features, dataset.mean, dataset.scale, dataset.groups),
+            groups=dataset.groups,
+            device=device,
         )
 
     @cached_property

@@ -38,4 +38,6 @@ def prepare(task: GenerationTask, options: SubmissionOptions) -> Submission:
     options.require_content()
     file = read_counterfactuals(options.path, options.content)
     key = BaseKey(task.dataset, task.base_seed, task.seeding)
+    assert task.mean is not None
+    assert task.scale is not None
     return Submission(file.rows(key, task.features, task.mean, task.scale))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from geco_ray.cfe.constraints.declared import honours
 from geco_ray.cfe.decision import THRESHOLD
 from geco_ray.cfe.methods.base import METHODS, Answer, GenerationTask, Prepared, Scalar
 from geco_ray.cfe.protocol import resolve_protocol
@@ -76,6 +77,7 @@ class Wachter:
             p = torch.sigmoid(logit)
             pull = self._trade_off * torch.sign(adam.x - origin)
             adam.step((self._weight * (p - 1))[:, None] * slope + pull)
+            self._project(adam.x, origin)
             done = (p - options.margin >= THRESHOLD)[: len(place)]
             if done.any():
                 columns = {"steps": adam.steps, "budget_hit": False}
@@ -93,6 +95,13 @@ class Wachter:
             )
         return [answers[i] for i in range(len(start))]
 
+    def _project(self, x: torch.Tensor, origin: torch.Tensor) -> None:
+        """Move each row of ``x`` into the box that the constraints leave around its factual, in ``origin``."""
+        if self._task.constraints is None:
+            return
+        low, high = self._task.constraints.box(origin.cpu().double().numpy())
+        x.clamp_(min=x.new_tensor(low), max=x.new_tensor(high))
+
 
 @METHODS.register(
     "wachter",
@@ -100,6 +109,7 @@ class Wachter:
     options=WachterOptions,
     profile=Profile(order=1, colour="#333333", marker="o", aims=False, assumes="nothing", certificate="none"),
 )
+@honours("immutable", "one_way", "range")
 def prepare(task: GenerationTask, options: WachterOptions) -> Prepared:
     """Take what the options leave open from the frozen tuning of the data set."""
     from geco_ray.cfe.tuning import resolve_tuned

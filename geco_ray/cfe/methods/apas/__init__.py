@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from geco_ray.cfe.constraints.declared import honours
 from geco_ray.cfe.methods.apas.options import ApasOptions
 from geco_ray.cfe.methods.base import METHODS, GenerationTask, Prepared
 from geco_ray.registry import Profile
@@ -21,6 +22,7 @@ from geco_ray.registry import Profile
         scope=("bounded_parameter",),
     ),
 )
+@honours()
 def prepare(task: GenerationTask, options: ApasOptions) -> Prepared:
     """Calibrate the radius and draw the search sample once (Marzari et al., as set up in "Robust to Which Model
     Change?").

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from geco_ray.cfe.constraints.declared import honours
 from geco_ray.cfe.methods.base import METHODS, GenerationTask, Prepared
 from geco_ray.cfe.methods.betarce.options import BetarceOptions
 from geco_ray.registry import Profile
@@ -21,6 +22,7 @@ from geco_ray.registry import Profile
         scope=("bootstrap",),
     ),
 )
+@honours()
 def prepare(task: GenerationTask, options: BetarceOptions) -> Prepared:
     """Train the helper models; they share their way of sampling with the bootstrap family that is evaluated."""
     from geco_ray.cfe.methods.betarce.search import Betarce, train_helpers

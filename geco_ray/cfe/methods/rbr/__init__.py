@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from geco_ray.cfe.constraints.declared import honours
 from geco_ray.cfe.methods.base import METHODS, GenerationTask, Prepared
 from geco_ray.cfe.methods.rbr.options import RbrOptions
 from geco_ray.registry import Profile
@@ -15,6 +16,7 @@ from geco_ray.registry import Profile
         order=3, colour="#9A6A00", marker="^", aims=True, assumes="distributional ambiguity", certificate="none"
     ),
 )
+@honours()
 def prepare(task: GenerationTask, options: RbrOptions) -> Prepared:
     """Find the favourable training rows and the ball's radius once."""
     from geco_ray.cfe.methods.rbr.search import prepare_rbr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
+from geco_ray.cfe.constraints.declared import KINDS, honours
 from geco_ray.cfe.methods.base import METHODS, GenerationTask, Prepared, Refused
 from geco_ray.cfe.methods.kdtree import NearestRows
 from geco_ray.registry import Options, Profile
@@ -36,6 +37,7 @@ class RnceOptions(Options):
         scope=("bounded_parameter",),
     ),
 )
+@honours(*KINDS)
 def prepare(task: GenerationTask, options: RnceOptions) -> Prepared:
     """Test all training rows once, exactly ("Robust to Which Model Change?", RNCE with radii of 0.005).
 
@@ -52,4 +54,4 @@ def prepare(task: GenerationTask, options: RnceOptions) -> Prepared:
         return Refused("not_found", "no training row is robust", {"training_row": None})
     decided = np.bincount(test.decided_by, minlength=len(DECIDED_BY))
     counts = {f"rows_by_{name}": int(rows) for name, rows in zip(DECIDED_BY, decided, strict=True)}
-    return NearestRows(task.train_x[robust], robust, {"candidates": len(robust), **counts})
+    return NearestRows(task.train_x[robust], robust, {"candidates": len(robust), **counts}, task.constraints)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from geco_ray.cfe.constraints.declared import honours
 from geco_ray.cfe.methods.base import METHODS, GenerationTask, Prepared
 from geco_ray.cfe.methods.roar_lime.options import RoarLimeOptions
 from geco_ray.registry import Profile
@@ -21,6 +22,7 @@ from geco_ray.registry import Profile
         scope=("bounded_parameter",),
     ),
 )
+@honours()
 def prepare(task: GenerationTask, options: RoarLimeOptions) -> Prepared:
     """Take the trade-off from the options or from the frozen tuning of the data set."""
     from geco_ray.cfe.methods.roar_lime.search import RoarLime

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from geco_ray.cfe.constraints.declared import honours
 from geco_ray.cfe.methods.base import METHODS, GenerationTask, Prepared
 from geco_ray.cfe.methods.robx.options import RobxOptions, RobxRobustOptions
 from geco_ray.registry import Profile
@@ -19,6 +20,7 @@ from geco_ray.registry import Profile
     options=RobxOptions,
     profile=Profile(order=8, colour="#C24E00", marker="X", aims=True, assumes="local stability", certificate="none"),
 )
+@honours()
 def prepare(task: GenerationTask, options: RobxOptions) -> Prepared:
     """Calibrate the threshold on the base model's favourable training rows."""
     from geco_ray.cfe.methods.robx.search import prepare_robx
