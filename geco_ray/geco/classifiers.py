@@ -55,6 +55,10 @@ class Classifier(nn.Module):
     def trained_state(self) -> dict[str, Tensor]:
         """The tensors that training changed; with the encoder they rebuild the classifier."""
 
+    def trained_parameters(self) -> list[nn.Parameter]:
+        """The parameters that training changes, in the model's order; all, unless a classifier says otherwise."""
+        return list(self.parameters())
+
     def logits_from_words(self, word_vectors: Tensor, mask: Tensor | None) -> Tensor:
         """Logits from word embeddings, embedded once."""
         return self.logits_from_embedded(self.embed(word_vectors), mask)

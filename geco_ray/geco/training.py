@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from geco_ray.geco.classifiers import Classifier
-from geco_ray.geco.fitting import EpochRecord, Forward, Part, Recipe, accuracy, fit
+from geco_ray.geco.fitting import EpochRecord, Forward, Part, Recipe, all_logits, fit
 from geco_ray.geco.paradigms.base import PARADIGMS, Paradigm, TrainingSetup
 from geco_ray.geco.protocol import Protocol
-from geco_ray.geco.trained import Accuracies, TrainedClassifier
+from geco_ray.geco.trained import Accuracies, PredictedRows, TrainedClassifier
 from geco_ray.registry import Options
 from geco_ray.seeds import torch_stream
 
@@ -58,6 +58,11 @@ def train_one(setup: TrainingSetup, paradigm: str, options: Options, seed: int, 
         trainee.parameters, trainee.forward, parts["train"], parts["validation"], trainee.recipe, generator
     )
     trainee.module.eval().requires_grad_(False)
+    logits = {name: all_logits(trainee.forward, part) for name, part in parts.items()}
+    right = {name: (found.argmax(1) == parts[name].targets).sum().item() for name, found in logits.items()}
+    test_rows = PredictedRows(
+        setup.tokens.task.test, logits["test"].argmax(1).cpu().numpy(), logits["test"].softmax(1).cpu().numpy()
+    )
     kind: type[Paradigm] = PARADIGMS.get(paradigm).target
     task = setup.tokens.task
     return TrainedClassifier(
@@ -71,8 +76,9 @@ def train_one(setup: TrainingSetup, paradigm: str, options: Options, seed: int, 
         labels=task.labels,
         best_epoch=best,
         history=history,
-        accuracies=Accuracies(**{name: accuracy(trainee.forward, part) for name, part in parts.items()}),
+        accuracies=Accuracies(**{name: count / len(parts[name]) for name, count in right.items()}),
         module=trainee.module,
+        test_rows=test_rows,
     )
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from geco_ray.geco.encoders import EncoderSource
     from geco_ray.geco.task import Task
     from geco_ray.geco.tokens import TaskTokens
+    from geco_ray.geco.trained import TrainedClassifier
 
 SENTENCE_SAMPLE_SEED = 0  # one sample for all models and methods, so that they are compared on the same sentences
 
@@ -132,8 +133,22 @@ def train(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) ->
     paradigm = PARADIGMS.get(first.paradigm).target()
     trained = paradigm.train(setup, first.paradigm_options, [cell.seed for cell in cells])
     for cell, classifier in zip(cells, trained, strict=True):
-        titles = {"paradigm": PARADIGMS.get(cell.paradigm).title}
-        yield cell, Result(classifier.history_table(), classifier.to_bytes(), info | {"titles": titles})
+        about = {"titles": {"paradigm": PARADIGMS.get(cell.paradigm).title}, "model": model_facts(classifier)}
+        yield cell, Result(classifier.history_table(), classifier.to_bytes(), info | about)
+
+
+def model_facts(classifier: TrainedClassifier) -> dict[str, Any]:
+    """What a table of paradigms says of a model: its parts, and how many numbers it has and trains."""
+    from geco_ray.geco.paradigms.base import PARADIGMS
+    from geco_ray.geco.protocol import resolve_protocol
+
+    kind, module = PARADIGMS.get(classifier.paradigm).target, classifier.module
+    return {
+        "trained": kind.trained_under(resolve_protocol(classifier.protocol)),
+        "redrawn": kind.redrawn,
+        "trained_parameters": sum(parameter.numel() for parameter in module.trained_parameters()),
+        "parameters": sum(parameter.numel() for parameter in module.parameters()),
+    }
 
 
 class _ExplainedModel:

@@ -41,6 +41,17 @@ class Paradigm(ABC):
     shares_work: ClassVar[bool] = False
     """True when the seeds share what costs most, so that they are better trained together than apart."""
 
+    trained: ClassVar[tuple[str, ...] | None] = None
+    """Names of the parts that are trained, for tables; ``("all",)`` is the whole model, None is not said."""
+
+    redrawn: ClassVar[tuple[str, ...] | None] = None
+    """Names of the parts that start from random weights, likewise."""
+
+    @classmethod
+    def trained_under(cls, protocol: Protocol) -> tuple[str, ...] | None:
+        """The parts that are trained under a protocol; override it where they differ."""
+        return cls.trained
+
     def check(self, setup: TrainingSetup, options: Options) -> None:
         """Refuse what this paradigm cannot do with a task or an encoder, before anything runs. By default nothing.
 
