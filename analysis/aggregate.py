@@ -47,10 +47,13 @@ def seed_values(per_seed: pd.DataFrame, by: Sequence[str], value: str) -> pd.Ser
 
 def reasons(frame: pd.DataFrame, by: Sequence[str], value: str, reason: str) -> pd.Series:
     """For each group a text such as ``empty_truth: 2, zero_attribution: 1``; empty when every row is defined."""
-    why = frame[reason].where(frame[value].isna())
-    why = why.mask(frame[value].isna() & why.isna(), "no reason given")
-    counts = why.groupby([frame[key] for key in by], dropna=False, sort=True)
-    return counts.apply(_count_text)
+    lost = frame.loc[frame[value].isna(), [*by, reason]]
+    every = frame[["cell", *by]].drop_duplicates("cell") if "cell" in frame.columns else frame
+    groups = every.groupby(list(by), dropna=False, sort=True).size()
+    if lost.empty:
+        return pd.Series("", index=groups.index)
+    counts = lost[reason].fillna("no reason given").groupby([lost[key] for key in by], dropna=False, sort=True)
+    return counts.apply(_count_text).reindex(groups.index, fill_value="")
 
 
 def lines(frame: pd.DataFrame) -> list[Any]:

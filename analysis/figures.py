@@ -8,6 +8,7 @@ fixed metadata, fixed hash salt.
 
 from __future__ import annotations
 
+import html
 import io
 import re
 import textwrap
@@ -48,25 +49,31 @@ _STYLE: Any = {
     "ytick.color": "#B0B0B0",
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",  # text as text: it can be searched, copied and read aloud
+    "pdf.fonttype": 42,
     "svg.hashsalt": "geco_ray",
     "path.simplify": True,
     "text.usetex": False,
     "text.parse_math": False,  # a name with a dollar sign is no formula
 }
 _LACKS = r"Glyph \d+ .*missing from font"  # matplotlib's warning
-WIDTH = 10.0
+WIDTH = 10.0  # inches
 DPI = 150
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A rendered figure: file name without suffix, a sentence for people who can't see it, and its bytes."""
+    """A rendered figure: file name without suffix, a sentence for people who can't see it, and its bytes.
+
+    ``table`` names the CSV file (without suffix) that holds the numbers that are drawn.
+    """
 
     name: str
     alt: str
     png: bytes
     svg: bytes
+    pdf: bytes = b""
+    table: str = ""
 
 
 _notes: ContextVar[tuple[str, ...]] = ContextVar("notes", default=())  # sentences that a figure says about itself
@@ -83,8 +90,11 @@ class PlainFigure(Figure):
         return legend
 
 
-def render(name: str, alt: str, draw: Callable[[], Figure]) -> Picture:
-    """Draw and encode a figure under the house style, whatever style the caller's process has set."""
+def render(name: str, alt: str, draw: Callable[[], Figure], table: str = "") -> Picture:
+    """Draw and encode a figure under the house style, whatever style the caller's process has set.
+
+    ``table``: the CSV file, without suffix, that its numbers are from.
+    """
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE)
@@ -93,12 +103,22 @@ def render(name: str, alt: str, draw: Callable[[], Figure]) -> Picture:
             token = _notes.set(notes)
             png, _, figure = _encode(draw)
             _notes.reset(token)
-        alt, svg = visible(" ".join([alt, *notes])), io.BytesIO()
+        alt, svg, pdf = visible(" ".join([alt, *notes])), io.BytesIO(), io.BytesIO()
+        figure.set_layout_engine("none")  # it is laid out: the other forms have the same places
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=_LACKS)
             figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "geco_ray", "Title": alt})
-    text = "\n".join(line.rstrip() for line in svg.getvalue().decode().splitlines()) + "\n"
-    return Picture(name, alt, png, text.encode())
+            figure.savefig(pdf, format="pdf", metadata={"CreationDate": None, "Creator": "geco_ray", "Producer": None})
+    return Picture(name, alt, png, _described(svg.getvalue().decode(), name, alt), pdf.getvalue(), table)
+
+
+def _described(svg: str, name: str, alt: str) -> bytes:
+    """An SVG whose first elements are its title and description."""
+    head, rest = svg[: svg.index("<svg")], svg[svg.index("<svg") :]
+    opening, _, body = rest.partition(">")
+    title = f"<title>{html.escape(name.replace('_', ' '))}</title><desc>{html.escape(alt)}</desc>"
+    lines = f"{head}{opening}>\n {title}{body}".splitlines()
+    return ("\n".join(line.rstrip() for line in lines) + "\n").encode()
 
 
 def _encode(draw: Callable[[], Figure]) -> tuple[bytes, tuple[str, ...], Figure]:
@@ -129,9 +149,11 @@ def _show_control_characters(figure: Figure) -> None:
                 formatter.seq = [visible(str(label)) for label in formatter.seq]
 
 
-def grid_of_panels(count: int, height: float, extra: float, sharey: bool = True) -> tuple[Figure, list[Axes]]:
-    """A figure of README width with ``count`` panels, two per row, and ``extra`` inches for heading and legend."""
-    columns = 1 if count <= 1 else 2
+def grid_of_panels(
+    count: int, height: float, extra: float, sharey: bool = True, most: int = 2
+) -> tuple[Figure, list[Axes]]:
+    """A figure of README width with ``count`` panels, ``most`` per row, and ``extra`` inches for heading and legend."""
+    columns = min(max(count, 1), most)
     rows = max(1, -(-count // columns))
     figure = PlainFigure(figsize=(WIDTH, rows * height + extra), dpi=DPI)
     grid = figure.subplots(rows, columns, squeeze=False, sharex=False, sharey="row" if sharey else False)
@@ -152,6 +174,13 @@ def heading(figure: Figure, title: str, subtitle: str) -> None:
     figure.text(0.008, 1 - 0.10 / height, title, ha="left", va="top", fontsize=13, fontweight="bold")
     place = 1 - 0.40 / height
     figure.text(0.008, place, "\n".join(wrapped), ha="left", va="top", fontsize=9, color=GREY, linespacing=1.35)
+
+
+def ink_on(colour: Sequence[float]) -> str:
+    """Black or white, whichever has more contrast on an RGB colour (0 to 1); one of them has at least 4.5."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#000000" if luminance > 0.179 else "#FFFFFF"
 
 
 def legend_columns(labels: Sequence[str], most: int) -> int:

@@ -27,5 +27,5 @@ def publish(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
 def _holds(path: Path, content: bytes) -> bool:
     try:
         return path.read_bytes() == content
-    except FileNotFoundError:
+    except OSError:  # it is not there, or no plain file: writing it will tell
         return False

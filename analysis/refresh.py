@@ -32,8 +32,9 @@ def refresh_report(
 ) -> Path:
     """Print the tables of the finished ones of ``cells`` (unless ``console`` is None) and see to the report's files.
 
-    The report's folder holds a stamp of the cells that it shows and of their titles; when it is the same, no file is
-    opened for writing. ``data_dir`` is the folder of the user's data, whose cards give titles.
+    The report's folder holds a stamp of the cells that it shows and of their titles, and the SHA-256 of its files; when
+    all that is the same, no file is opened for writing, and a file that is missing or was changed is written again.
+    ``data_dir`` is the folder of the user's data, whose cards give titles.
 
     Raises:
         StorageError: the folder cannot be written.
@@ -43,13 +44,13 @@ def refresh_report(
     ids = {cell.id for cell in cells}
     folder = report_folder(ledger.root, grid)
     stamp = _stamp(ledger, cells, data_dir)
-    stale = _read(folder / _STAMP) != stamp
+    stale = not _stands(folder, stamp)
     numbers = read_numbers(ledger, ids, data_dir) if stale or console is not None else None
     if console is not None:
         print_tables(ledger, ids, console, numbers)
     if stale:
-        write_report(ledger, ids, folder, grid, numbers)
-        publish(folder, {_STAMP: stamp})
+        written = write_report(ledger, ids, folder, grid, numbers, cells)
+        publish(folder, {_STAMP: _with_files(stamp, written)})
     if console is not None:
         console.print(f"Tables and figures: {folder / 'index.html'}", highlight=False, soft_wrap=True)
     return folder
@@ -60,6 +61,9 @@ def _stamp(ledger: Ledger, cells: Sequence[Cell], data_dir: Path | None) -> byte
     ids = {cell.id for cell in cells}
     finished = sorted(name for stage in {cell.stage for cell in cells} for name in ledger.done(stage) if name in ids)
     digest = hashlib.sha256(f"{__version__} {' '.join(finished)}".encode())
+    for stage in sorted({cell.stage for cell in cells}):  # what the page says of missing cells
+        failures = {name: str(failure.get("error")) for name, failure in ledger.failures(stage).items() if name in ids}
+        digest.update(json.dumps([stage, len(ids), sorted(failures.items())]).encode())
     found = topics()
     for topic in found:
         digest.update(json.dumps(_titles(topic, cells, data_dir)).encode())
@@ -70,14 +74,30 @@ def _stamp(ledger: Ledger, cells: Sequence[Cell], data_dir: Path | None) -> byte
     return digest.hexdigest().encode()
 
 
-def _titles(topic: Topic[Any], cells: Sequence[Cell], data_dir: Path | None) -> list[list[tuple[str, str]]]:
-    """What the names in the parameters of a topic's cells are called, by kind."""
+def _titles(topic: Topic[Any], cells: Sequence[Cell], data_dir: Path | None) -> list[list[tuple[str, str, str]]]:
+    """What the names in the parameters of a topic's cells are called and look like, by kind."""
     stages = {stage.name for stage in topic.stages}
     params = [cell.params() for cell in cells if cell.stage in stages]
     titles = Titles(topic.names, data_dir=data_dir)
     used = {names.kind: {own[names.kind] for own in params if own.get(names.kind)} for names in topic.names}
-    return [sorted(titles.of(kind, names).items()) for kind, names in used.items()]
+    return [
+        [(name, title, repr(titles.kind(kind).profile(name))) for name, title in sorted(titles.of(kind, names).items())]
+        for kind, names in used.items()
+    ]
 
 
-def _read(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
+def _with_files(stamp: bytes, files: Sequence[Path]) -> bytes:
+    """A stamp's first line is of what the report depends on; a line per file follows, as ``sha256sum`` writes it."""
+    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in files]
+    return b"".join([stamp, b"\n", *(f"{line}\n".encode() for line in lines)])
+
+
+def _stands(folder: Path, stamp: bytes) -> bool:
+    """Whether the report is that of ``stamp`` and each of its files is there as it was written."""
+    try:
+        first, *lines = (folder / _STAMP).read_text(encoding="utf-8").splitlines()
+        files = [line.split("  ", 1) for line in lines]
+        same = all(hashlib.sha256((folder / name).read_bytes()).hexdigest() == sha for sha, name in files)
+    except (OSError, ValueError):
+        return False
+    return first.encode() == stamp and bool(files) and same

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
 from analysis.load import LedgerLike
+from analysis.missing import groups, missing_view
 from analysis.publish import publish
 from analysis.topic import Numbers, Section, topics
-from analysis.views import markdown_page, notes_of, print_views
+from analysis.views import View, markdown_page, notes_of, print_views, to_latex
 from geco_ray.arithmetic import kernel_warning
+from geco_ray.cells import Cell
+
+if TYPE_CHECKING:
+    from analysis.figures import Picture
 
 
 def read_numbers(
@@ -24,7 +30,10 @@ def read_numbers(
 
     ``data_dir`` is the folder of the user's data, whose cards give titles; None for the usual places.
     """
-    return [Numbers(topic, ledger, ids, data_dir) for topic in topics()]
+    numbers = [Numbers(topic, ledger, ids, data_dir) for topic in topics()]
+    for each in numbers:
+        each.level /= max(1, sum(bool(other.counts()) for other in numbers))
+    return numbers
 
 
 def print_tables(
@@ -52,14 +61,16 @@ def write_report(
     folder: str | Path,
     name: str,
     numbers: Sequence[Numbers[Any]] | None = None,
+    planned: Sequence[Cell] = (),
 ) -> list[Path]:
     """Write the report of the finished cells among ``ids`` (all when None) into ``folder``.
 
-    Files: ``index.html`` (self-contained), ``tables.md``, a CSV per table, each figure as PNG and SVG, and what the
-    benchmarks' own sections hold. The same cells give the same bytes, and a file whose content would not change is not
-    touched.
+    Files: ``index.html`` (self-contained), ``tables.md``, each table of numbers as CSV and Parquet, each table for
+    people as LaTeX, each figure as PNG, SVG and PDF, and what the benchmarks' own sections hold. The same cells give
+    the same bytes, and a file whose content would not change is not touched.
 
-    ``name`` is the grid; ``numbers`` are those of :func:`read_numbers`, if they are read already.
+    ``name`` is the grid; ``numbers`` are those of :func:`read_numbers`, if they are read already; ``planned`` are all
+    cells of the grid, so that the page can say what is missing and why.
 
     Returns:
         The paths of all files of the report, sorted.
@@ -73,11 +84,10 @@ def write_report(
     shown = [(each, views) for each in numbers if (views := each.views())]
     parts, pictures = [views for _, views in shown], [picture for each in numbers for picture in each.pictures()]
     sections = [section for each in numbers for section in each.topic.sections(each, name)]
+    lacking = missing_view(groups(ledger, planned), [each.titles for each in numbers])
+    parts = [[lacking], *parts] if lacking else parts
     files = _tables(numbers) | {"tables.md": markdown_page(f"Results of grid {name}", parts).encode()}
-    for picture in pictures:
-        files |= {f"{picture.name}.png": picture.png, f"{picture.name}.svg": picture.svg}
-    for section in sections:
-        files |= section.files
+    files |= _shown_files(parts, pictures, sections)
     contents = _contents(numbers, sections)
     downloads = [(file, contents.get(file, "figure")) for file in sorted(files)]
     counts = [count for each in numbers for count in each.counts()]
@@ -87,16 +97,36 @@ def write_report(
     return publish(Path(folder), files | {"index.html": index})
 
 
+def _shown_files(
+    parts: Sequence[Sequence[View]], pictures: Sequence[Picture], sections: Sequence[Section]
+) -> dict[str, bytes]:
+    """Tables for people, figures in all forms and the sections' own files, by name."""
+    files = {f"{view.key}.tex": to_latex(view).encode() for views in parts for view in views}
+    for picture in pictures:
+        files |= {f"{picture.name}.{form}": getattr(picture, form) for form in ("png", "svg", "pdf")}
+    for section in sections:
+        files |= section.files
+    return files
+
+
 def _contents(numbers: Sequence[Numbers[Any]], sections: Sequence[Section]) -> dict[str, str]:
     """File name to what is in it, of all files but figures."""
     contents = {"tables.md": "the tables of this page in Markdown"}
     for section in sections:
         contents |= section.contents
-    return contents | {file: table.contents for each in numbers for file, table in each.topic.tables.items()}
+    for each in numbers:
+        for file, table in each.topic.tables.items():
+            contents[file] = table.contents
+            contents[file.removesuffix(".csv") + ".parquet"] = f"{table.contents} (Parquet)"
+        contents |= {f"{view.key}.tex": f"{view.title} (LaTeX, package booktabs)" for view in each.views()}
+        for picture in each.pictures():
+            source = f", drawn from {picture.table}.csv" if picture.table else ""
+            contents |= {f"{picture.name}.{form}": f"figure{source}" for form in ("png", "svg", "pdf")}
+    return contents
 
 
 def _tables(numbers: Sequence[Numbers[Any]]) -> dict[str, bytes]:
-    """CSV files by name.
+    """CSV and Parquet files by name.
 
     Raises:
         ValueError: two benchmarks give their tables one name.
@@ -107,6 +137,7 @@ def _tables(numbers: Sequence[Numbers[Any]]) -> dict[str, bytes]:
             if file in files:
                 raise ValueError(f"two benchmarks have a table {file!r}, one of them is {each.topic.name!r}")
             files[file] = _csv(table)
+            files[file.removesuffix(".csv") + ".parquet"] = _parquet(table)
     return files
 
 
@@ -114,6 +145,17 @@ def _csv(table: pd.DataFrame) -> bytes:
     """The numbers at full use (ten significant digits), UTF-8, one line per row; null is an empty field."""
     text = table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
     return text.encode()
+
+
+def _parquet(table: pd.DataFrame) -> bytes:
+    """The same table with the types of its columns, all digits kept."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = io.BytesIO()
+    arrow = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
+    pq.write_table(arrow, sink, compression="zstd")
+    return sink.getvalue()
 
 
 def _lead(questions: Sequence[str]) -> str:

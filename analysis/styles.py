@@ -1,7 +1,7 @@
 """How named things are called, ordered, coloured and marked in every table and figure.
 
-Order, colour and marker are fixed here for the papers' names; the title is the one that was registered. A name without
-a style, such as a third party's method, comes after the others; its colour depends on its name alone.
+Title, order, colour, marker and what a component aims at are those that it was registered with, here or, as the records
+say, on the machine that computed. What nobody has said is chosen by the name alone, and comes after the others.
 """
 
 from __future__ import annotations
@@ -14,19 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from geco_ray.errors import UserError, simplify
-from geco_ray.registry import Entry, Registry
+from geco_ray.registry import Entry, Profile, Registry
 
-# Okabe and Ito's colours, which stay apart under the common forms of colour blindness; greys mark baselines.
-_SPARE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# Okabe and Ito's colours, which stay apart under the common forms of colour blindness; darkened until text of that
+# colour would have a contrast of 4.5 on white.
+_SPARE = ("#0072B2", "#C24E00", "#007A5A", "#A8407F", "#9A6A00", "#1F78A8")
 _SPARE_MARKERS = ("P", "X", "h", "*", "p", "8")
 _VARIANT_MARKERS = ("D", "^", "X", "v", "P", "o", "s")
 
 Lookup = Callable[[str, Path | None], str | None]
+Profiles = Callable[[str], Profile | None]
+LAST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What a name looks like: its place in the order, its colour and marker."""
+    """What a name looks like: its place in the order, its colour and marker; hollow where it says it aims elsewhere."""
 
     rank: int
     colour: str = "#333333"
@@ -40,40 +43,45 @@ class Names:
 
     Attributes:
         kind: the parameter of a cell that holds such a name: ``dataset``, ``method``, ...
-        styles: styles by name, see :func:`ranked`.
         registered: the title that this machine knows for a name, or None. The second argument is the folder of the
             user's data, None for the usual places.
+        profiles: the profile that this machine knows for a name, or None.
+        recorded: name to profile as the records say, for names that are not registered here.
     """
 
     kind: str
-    styles: Mapping[str, Style]
     registered: Lookup
+    profiles: Profiles = lambda name: None
+    recorded: Mapping[str, Profile] = field(default_factory=dict)
+
+    def profile(self, name: str) -> Profile:
+        """What is known of ``name`` beside its title."""
+        return self.profiles(name) or self.recorded.get(name) or Profile()
 
     def style(self, name: str) -> Style:
         """The style of ``name``."""
-        known = self.styles.get(simplify(name))
-        if known is not None:
-            return known
-        number = zlib.crc32(simplify(name).encode())
-        colour, marker = _SPARE[number % len(_SPARE)], _SPARE_MARKERS[number // 7 % len(_SPARE_MARKERS)]
-        return Style(len(self.styles), colour, marker, hollow=True)
+        known, number = self.profile(name), zlib.crc32(simplify(name).encode())
+        colour = known.colour or _SPARE[number % len(_SPARE)]
+        marker = known.marker or _SPARE_MARKERS[number // 7 % len(_SPARE_MARKERS)]
+        return Style(LAST if known.order is None else known.order, colour, marker, hollow=known.aims is False)
 
     def in_order(self, names: Iterable[str]) -> list[str]:
         """The distinct ``names`` in the order of the styles; others last, by alphabet."""
         return sorted(set(names), key=lambda name: (self.style(name).rank, name))
 
-    def variants(self, labels: Iterable[tuple[str, str]]) -> dict[str, Style]:
-        """Label to style for pairs of (name, label): the labels of one name get shades and markers of their own.
 
-        The first label of a name keeps its style, so that nothing changes where a name has one setting only.
-        """
-        styles: dict[str, Style] = {}
-        count: dict[str, int] = {}
-        for name, label in labels:
-            if label not in styles:
-                place = count[name] = count.get(name, -1) + 1
-                styles[label] = _shade(self.style(name), place)
-        return styles
+def variants(labels: Iterable[tuple[str, str]], looks: Mapping[str, Style]) -> dict[str, Style]:
+    """Label to style for pairs of (name, label): the labels of one name get shades and markers of their own.
+
+    The first label of a name keeps its style in ``looks``, so that nothing changes where a name has one setting only.
+    """
+    styles: dict[str, Style] = {}
+    count: dict[str, int] = {}
+    for name, label in labels:
+        if label not in styles:
+            place = count[name] = count.get(name, -1) + 1
+            styles[label] = _shade(looks[name], place)
+    return styles
 
 
 @dataclass(frozen=True)
@@ -90,19 +98,17 @@ class Titles:
     recorded: Mapping[tuple[str, str], str] = field(default_factory=dict)
     data_dir: Path | None = None
 
+    def kind(self, kind: str) -> Names:
+        """The names of that kind."""
+        (own,) = (known for known in self.names if known.kind == kind)
+        return own
+
     def of(self, kind: str, names: Iterable[str]) -> dict[str, str]:
         """Name to title."""
-        (own,) = (known for known in self.names if known.kind == kind)
+        own = self.kind(kind)
         return {
             name: own.registered(name, self.data_dir) or self.recorded.get((kind, name)) or name for name in set(names)
         }
-
-
-def ranked(styles: Mapping[str, tuple[str, str, bool]] | Sequence[str]) -> dict[str, Style]:
-    """Styles from names in order, or from names with their colour, marker and whether the marker is hollow."""
-    if isinstance(styles, Mapping):
-        return {simplify(name): Style(rank, *look) for rank, (name, look) in enumerate(styles.items())}
-    return {simplify(name): Style(rank) for rank, name in enumerate(styles)}
 
 
 def registered_entry(place: str, name: str) -> Entry[Any]:
@@ -126,6 +132,28 @@ def registry_titles(place: str) -> Lookup:
             return None
 
     return registered
+
+
+def registry_profiles(place: str) -> Profiles:
+    """Profiles of the registry ``place`` (``module:name``)."""
+
+    def registered(name: str) -> Profile | None:
+        try:
+            return registered_entry(place, name).profile
+        except UserError:
+            return None
+
+    return registered
+
+
+def in_listed_order(names: Callable[[], Sequence[str]]) -> Profiles:
+    """Profiles that hold nothing but the place of a name in a list."""
+
+    def place(name: str) -> Profile | None:
+        listed = list(names())
+        return Profile(order=listed.index(name)) if name in listed else None
+
+    return place
 
 
 def _shade(own: Style, place: int) -> Style:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -15,6 +15,7 @@ from analysis.styles import Names, Titles
 from analysis.views import View
 from geco_ray.errors import UserError
 from geco_ray.plan.benchmark import benchmarks
+from geco_ray.registry import Profile
 
 if TYPE_CHECKING:
     from analysis.figures import Picture
@@ -78,16 +79,25 @@ class Topic(Generic[F]):
 
 
 class Numbers(Generic[F]):
-    """The numbers of one topic in a report: frames, titles, and tables that are computed when first asked for."""
+    """The numbers of one topic in a report: frames, titles, and tables that are computed when first asked for.
+
+    ``level`` is the share of pages on which this topic may say one false "ahead of"; topics of one page share it.
+    """
 
     def __init__(
         self, topic: Topic[F], ledger: LedgerLike, ids: Collection[str] | None = None, data_dir: Path | None = None
     ) -> None:
-        self.topic, self.ledger, self.ids = topic, ledger, ids
+        self.topic, self.ledger, self.ids, self.data_dir = topic, ledger, ids, data_dir
         self.frames = topic.load(ledger, ids)
         self._records = {stage.name: records(ledger, stage, ids) for stage in topic.stages}
-        self.titles = Titles(topic.names, _recorded_titles(topic.names, self._records.values()), data_dir)
+        kinds = [names.kind for names in topic.names]
+        profiles = _recorded_profiles(kinds, self._records.values())
+        names = [replace(own, recorded=profiles[own.kind]) for own in topic.names]
+        self.titles = Titles(names, _recorded_titles(topic.names, self._records.values()), data_dir)
+        self.level = 0.05
         self._tables: dict[str, pd.DataFrame] = {}
+        self._views: list[View] | None = None
+        self._pictures: list[Picture] | None = None
 
     def table(self, file: str) -> pd.DataFrame:
         """The table of that CSV file."""
@@ -101,19 +111,27 @@ class Numbers(Generic[F]):
 
     def views(self) -> list[View]:
         """The tables as people read them."""
-        return self.topic.views(self)
+        if self._views is None:
+            self._views = self.topic.views(self)
+        return self._views
 
     def pictures(self) -> list[Picture]:
         """All figures that there are numbers for."""
-        return self.topic.figures(self)
+        if self._pictures is None:
+            self._pictures = self.topic.figures(self)
+        return self._pictures
 
     def counts(self) -> list[tuple[str, int]]:
         """Finished cells by stage, stages without any left out."""
         return [(stage, len(finished)) for stage, finished in self._records.items() if finished]
 
+    def records(self) -> Iterator[RecordLike]:
+        """The records of all finished cells that are read."""
+        return (record for finished in self._records.values() for record in finished)
+
     def infos(self) -> Iterator[Mapping[str, Any]]:
         """What the record of each finished cell says of how it was computed."""
-        return (getattr(record, "info", {}) for finished in self._records.values() for record in finished)
+        return (getattr(record, "info", {}) for record in self.records())
 
 
 def _recorded_titles(names: Sequence[Names], stages: Iterable[Sequence[RecordLike]]) -> dict[tuple[str, str], str]:
@@ -126,6 +144,20 @@ def _recorded_titles(names: Sequence[Names], stages: Iterable[Sequence[RecordLik
                 if kind in kinds and title:
                     titles[kind, str(record.params.get(kind))] = str(title)
     return titles
+
+
+def _recorded_profiles(kinds: Sequence[str], stages: Iterable[Sequence[RecordLike]]) -> dict[str, dict[str, Profile]]:
+    """For each kind, name to the profile that the computing machine knew; of several, the last record's."""
+    found: dict[str, dict[str, Profile]] = {kind: {} for kind in kinds}
+    known = {one.name for one in fields(Profile)}
+    for finished in stages:
+        for record in finished:
+            for kind, values in getattr(record, "info", {}).get("profiles", {}).items():
+                if kind in found:
+                    own = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+                    usable: dict[str, Any] = {key: value for key, value in own.items() if key in known}
+                    found[kind][str(record.params.get(kind))] = Profile(**usable)
+    return found
 
 
 def topics() -> list[Topic[Any]]:

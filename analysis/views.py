@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 from rich.console import Console
 
-from analysis.styles import Names, Titles
+from analysis.styles import Style, Titles, variants
 from geco_ray.table import PrintedTable, cell, escape_signs, markdown_rows
 from geco_ray.terminal import fitted_table
 
@@ -65,6 +65,12 @@ def to_markdown(view: View) -> str:
     return "\n".join(lines) + "\n"
 
 
+def to_latex(view: View) -> str:
+    """The view as a LaTeX table, its findings, settings and notes below it."""
+    below = tuple(text for text in (*view.findings, view.setup, *view.notes) if text)
+    return replace(view.table, notes=below).render("latex")
+
+
 def _small(text: str) -> str:
     return f"<sub>{escape_signs(text).replace('>', '&gt;')}</sub>"
 
@@ -81,6 +87,17 @@ def markdown_page(heading: str, parts: Sequence[Sequence[View]]) -> str:
 def number(value: Any, digits: int) -> str:
     """``value`` with ``digits`` decimals; a gap for null."""
     return GAP if value is None or pd.isna(value) else f"{value:.{digits}f}"
+
+
+def percent(fraction: Any, digits: int) -> str:
+    """A fraction in percent; 100 and 0 are kept for all and nothing, so .9999 has more decimals: ``99.99``."""
+    if fraction is None or pd.isna(fraction) or fraction in (0, 1):
+        return number(None if fraction is None or pd.isna(fraction) else 100 * fraction, digits)
+    for more in range(digits, digits + 4):
+        text = f"{100 * fraction:.{more}f}"
+        if float(text) not in (0.0, 100.0):
+            return text
+    return f">{100 - 10.0**-more:.{more}f}" if fraction > 0.5 else f"<{10.0**-more:.{more}f}"
 
 
 def spread(mean: Any, sd: Any, n: Any, digits: int, usual: int | None = None) -> str:
@@ -122,18 +139,36 @@ def settings_tails(table: pd.DataFrame, by: list[str], concerns: Callable[[str],
     return tails
 
 
-def ordered(table: pd.DataFrame, names: Names, column: str, label: str) -> list[str]:
-    """The distinct labels of ``table``, in the order of the names in ``column``; 5 stands before 10."""
-    pairs = set(zip(table[column], table[label], strict=True))
-    inside = sorted(pairs, key=lambda pair: (names.style(pair[0]).rank, pair[0], _natural(pair[1])))
-    return list(dict.fromkeys(text for _, text in inside))
+def ordered(table: pd.DataFrame, column: str, label: str) -> list[str]:
+    """The distinct labels of a table of :func:`with_titles`, in the order of the names in ``column``; 5 before 10."""
+    rows = set(zip(table[f"{column}_rank"], table[column], table[label], strict=True))
+    inside = sorted(rows, key=lambda row: (row[0], row[1], _natural(row[2])))
+    return list(dict.fromkeys(text for _, _, text in inside))
+
+
+def names_of(table: pd.DataFrame, column: str) -> list[str]:
+    """The distinct names in ``column`` of a table of :func:`with_titles`, in their order."""
+    return list(
+        dict.fromkeys(name for _, name in sorted(set(zip(table[f"{column}_rank"], table[column], strict=True))))
+    )
+
+
+def label_styles(table: pd.DataFrame, column: str, label: str) -> dict[str, Style]:
+    """Label to style of a table of :func:`with_titles`, in order; the labels of one name have shades of their own."""
+    names = table.drop_duplicates(label).set_index(label)
+    looks = dict(zip(names[column], names[f"{column}_style"], strict=True))
+    return variants([(str(names.loc[text, column]), text) for text in ordered(table, column, label)], looks)
 
 
 def with_titles(table: pd.DataFrame, titles: Titles, kinds: Iterable[str]) -> pd.DataFrame:
-    """``table`` with a column ``dataset_title`` for the kind ``dataset``, and so on."""
+    """``table`` with ``dataset_title``, ``_rank``, ``_style`` and ``_aims`` for the kind ``dataset``, and so on."""
     out = table.copy()
     for kind in kinds:
-        out[f"{kind}_title"] = out[kind].map(titles.of(kind, out[kind]))
+        names, own = set(out[kind]), titles.kind(kind)
+        out[f"{kind}_title"] = out[kind].map(titles.of(kind, names))
+        out[f"{kind}_rank"] = out[kind].map({name: own.style(name).rank for name in names})
+        out[f"{kind}_style"] = out[kind].map({name: own.style(name) for name in names})
+        out[f"{kind}_aims"] = [own.profile(name).aims for name in out[kind]]
     return out
 
 

@@ -17,7 +17,7 @@ import argparse
 import json
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +151,9 @@ def measure(method: str, task: GenerationTask, factuals: Factuals, arguments: An
     set_up, wall = time.process_time() - started, time.perf_counter()
     table, batch = ask(prepared, task, factuals, arguments.requests or len(factuals), 64)
     wall = (time.perf_counter() - wall) / max(table.num_rows, 1)
-    return Cost(set_up, batch, wall, ask(prepared, task, factuals, arguments.singles, 1)[1]), table
+    alone = replace(task)  # or the single requests would find what the batch has computed
+    single = ask(entry.target(alone, entry.parse_options()), alone, factuals, arguments.singles, 1)[1]
+    return Cost(set_up, batch, wall, single), table
 
 
 def ask(prepared: Prepared, task: GenerationTask, factuals: Factuals, first: int, batch: int) -> tuple[pa.Table, float]:

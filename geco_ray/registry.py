@@ -12,7 +12,7 @@ import importlib.metadata
 import json
 import pkgutil
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -40,6 +40,39 @@ class NoOptions(Options):
 
 
 @dataclass(frozen=True)
+class Profile:
+    """What tables and figures need to know of a component beside its title; no part of any identity.
+
+    Attributes:
+        order: its place among its kind; those without one come last, by alphabet.
+        colour, marker: ``#RRGGBB`` and a marker of matplotlib; without them they are chosen by the name.
+        aims: whether it aims at what the benchmark judges (a robust counterfactual, an explanation of the model);
+            False for what is there to compare with, None where nobody has said.
+        short: a title for narrow tables.
+        assumes, certificate: what a robust counterfactual method assumes of the future model, and what it guarantees.
+        scope: names of the change families that this assumption is about.
+    """
+
+    order: int | None = None
+    colour: str | None = None
+    marker: str | None = None
+    aims: bool | None = None
+    short: str = ""
+    assumes: str = ""
+    certificate: str = ""
+    scope: tuple[str, ...] = ()
+
+    def record(self) -> dict[str, object]:
+        """What is set, as plain values for a cell's record."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+            if value not in (None, "", ())
+        }
+
+
+@dataclass(frozen=True)
 class Entry(Generic[T]):
     """A registered component: ``name`` in files and on the command line, ``title`` in tables and figures."""
 
@@ -48,6 +81,7 @@ class Entry(Generic[T]):
     target: T
     options: type[Options]
     module: str
+    profile: Profile = Profile()
 
     def parse_options(self, given: dict[str, object] | None = None) -> Options:
         """Check ``given`` against the component's options and fill in the defaults.
@@ -88,11 +122,13 @@ class Registry(Generic[T]):
         self._loaded = False
 
     def register(
-        self, name: str, *, title: str | None = None, options: type[Options] = NoOptions, module: str | None = None
-    ) -> Callable[[T], T]:
+        self, name: str, *, title: str | None = None, options: type[Options] = NoOptions, module: str | None = None,
+        profile: Profile | None = None,
+    ) -> Callable[[T], T]:  # fmt: skip
         """Decorator: register the class or function below under ``name``.
 
         Args:
+            profile: order, colour, marker and the like, for tables and figures.
             module: where it is from, for a target that does not know it (one that is neither class nor function).
 
         Raises:
@@ -101,7 +137,7 @@ class Registry(Generic[T]):
 
         def add(target: T) -> T:
             source = module or str(getattr(target, "__module__", "?"))
-            entry = Entry(name, title or name, target, options, source)
+            entry = Entry(name, title or name, target, options, source, profile or Profile())
             for old in self._entries.values():
                 same = {simplify(old.name), simplify(old.title)} & {simplify(entry.name), simplify(entry.title)}
                 if same and not _reloaded(old, entry):

@@ -24,7 +24,8 @@ _ENTITIES = {"<": "&lt;", "&": "&amp;"}
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", "±": r"$\pm$", "–": "--", "\n": " ",
+    "|": r"\textbar{}", "±": r"$\pm$", "–": "--", "\n": " ", "Δ": r"$\Delta$", "×": r"$\times$", "≥": r"$\geq$",
+    "≤": r"$\leq$", "−": "$-$", "“": "``", "”": "''",
 }  # fmt: skip
 
 
@@ -59,7 +60,7 @@ class PrintedTable:
     narrow: tuple[str, ...] = ()
 
     def render(self, form: str) -> str:
-        """The table as ``markdown``, ``latex`` (a plain tabular, no package needed) or ``html``, ending in a newline.
+        """The table as ``markdown``, ``latex`` (a tabular with booktabs' rules) or ``html``, ending in a newline.
 
         Raises:
             UserError: another form.
@@ -119,7 +120,7 @@ def escape_markdown(text: str) -> str:
 
 def escape_latex(text: str) -> str:
     """``text`` so that LaTeX shows it as it stands, on one line."""
-    return "".join(_LATEX.get(ch, ch) for ch in text)
+    return "".join(_LATEX.get(ch, ch) for ch in visible(text))
 
 
 def escape_signs(text: str) -> str:
@@ -154,16 +155,20 @@ def _to_latex(table: PrintedTable) -> str:
             rf"\textbf{{{part}}}" if span.marked else part for part, span in zip(parts, content, strict=True)
         )
 
+    def lines_of(rows: Sequence[tuple[Cell, ...]]) -> list[str]:
+        return [" & ".join(map(show, row)) + r" \\" for row in rows]
+
     lines = [
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{escape_latex(table.title)}}}",
-        rf"\begin{{tabular}}{{{'l' * len(table.header)}}}",
-        r"\hline",
+        rf"\begin{{tabular}}{{l{('r' if table.labelled else 'l') * (len(table.header) - 1)}}}",
+        r"\toprule",
         " & ".join(map(escape_latex, table.header)) + r" \\",
-        r"\hline",
-        *(" & ".join(map(show, row)) + r" \\" for row in table.rows),
-        r"\hline",
+        r"\midrule",
+        *lines_of(table.rows[: len(table.rows) - table.footer]),
+        *([r"\midrule", *lines_of(table.rows[len(table.rows) - table.footer :])] if table.footer else []),
+        r"\bottomrule",
         r"\end{tabular}",
         *(rf"\par {escape_latex(note)}" for note in table.notes),
         r"\end{table}",

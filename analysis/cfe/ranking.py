@@ -8,13 +8,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from analysis.comparison.pairs import LEVEL, holm
+from analysis.comparison.ranks import kendalls_w
+
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """How far ``families`` rankings of ``methods`` methods agree.
 
     Attributes:
-        w: Kendall's coefficient of concordance with its correction for ties, 0 (no agreement) to 1 (the same order).
+        w: Kendall's coefficient of concordance with its correction for ties, 0 (no agreement) to 1 (the same order);
+            null where all methods are level in every family, which is no order at all.
         pairs: pairs of methods. reversed_pairs: pairs where each is strictly ahead in at least one family.
         tied_pairs: the other pairs that are level in at least one family.
         mean_ranks: method to its mean rank (1 is the most robust), best first.
@@ -22,7 +26,7 @@ class Agreement:
 
     methods: int
     families: int
-    w: float
+    w: float | None
     pairs: int
     reversed_pairs: int
     tied_pairs: int
@@ -45,16 +49,12 @@ def agreement(values: pd.DataFrame) -> Agreement | None:
     if count < 2 or judges < 2:
         return None
     ranked = ranks(whole)
-    data = ranked.to_numpy(dtype=np.float64)
-    sums = data.sum(axis=1)
-    spread = float(((sums - sums.mean()) ** 2).sum())
-    most = judges**2 * (count**3 - count) / 12 - judges * float(sum(_ties(column) for column in data.T)) / 12
     turned, level = _pairs(whole.to_numpy(dtype=np.float64))
     order = ranked.mean(axis="columns").sort_values(kind="stable")
     return Agreement(
         methods=count,
         families=judges,
-        w=spread / most if most > 0 else 1.0,  # all methods equal in every family
+        w=kendalls_w(ranked),
         pairs=count * (count - 1) // 2,
         reversed_pairs=turned,
         tied_pairs=level,
@@ -94,11 +94,6 @@ def rank_table(families: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values([*keys, "family", "rank"], kind="stable", ignore_index=True)
 
 
-def _ties(column: NDArray[np.float64]) -> float:
-    _, counts = np.unique(column, return_counts=True)
-    return float((counts.astype(np.float64) ** 3 - counts).sum())
-
-
 def _pairs(values: NDArray[np.float64]) -> tuple[int, int]:
     """How many pairs of rows change places between columns, and how many others are equal in some column."""
     turned = level = 0
@@ -109,3 +104,27 @@ def _pairs(values: NDArray[np.float64]) -> tuple[int, int]:
             turned += swaps
             level += not swaps and bool((ahead == 0).any())
     return turned, level
+
+
+def shown_reversals(per_seed: pd.DataFrame, level: float = LEVEL) -> int:
+    """How many pairs of methods are ahead of each other in different families beyond the spread over base models.
+
+    ``per_seed``: base seeds in the index, columns (name, family). Each pair and family is a paired t test; Holm's
+    adjustment is over all of them, and a pair counts where two of its families are significant in opposite directions.
+    """
+    from scipy.stats import ttest_1samp
+
+    names = list(dict.fromkeys(per_seed.columns.get_level_values(0)))
+    pairs = [(one, two) for at, one in enumerate(names) for two in names[at + 1 :]]
+    signs, ps = [], []
+    for one, two in pairs:
+        moved = (per_seed[one] - per_seed[two]).dropna(axis="columns", how="all")
+        usable = moved.loc[:, moved.std(ddof=1) > 1e-12]
+        signs.append(np.sign(usable.mean().to_numpy()))
+        ps.append(ttest_1samp(usable, 0, nan_policy="omit").pvalue if usable.shape[1] else np.empty(0))
+    passed = holm(np.concatenate([np.asarray(p, dtype=np.float64) for p in ps])) <= level if ps else np.empty(0)
+    shown, at = 0, 0
+    for own in signs:
+        kept = own[passed[at : at + len(own)].astype(bool)]
+        shown, at = shown + bool((kept > 0).any() and (kept < 0).any()), at + len(own)
+    return shown

@@ -1,10 +1,11 @@
-"""Order and look of the data sets, counterfactual methods and change families ("Robust to Which Model Change?")."""
+"""Where the names of data sets, counterfactual methods and change families have their titles, order and look."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.styles import Names, Titles, ranked, registry_titles
+from analysis.styles import Names, Titles, in_listed_order, registry_profiles, registry_titles
 from geco_ray.errors import UserError
 
 METHOD_REGISTRY = "geco_ray.cfe.methods.base:METHODS"
@@ -20,39 +21,15 @@ def _card_title(name: str, data_dir: Path | None) -> str | None:
         return None
 
 
-DATASETS = Names("dataset", ranked(("breast_cancer", "diabetes", "wine_quality", "heloc")), _card_title)
-METHODS = Names(
-    "method",
-    ranked(
-        {
-            "wachter": ("#333333", "o", True),
-            "apas": ("#0072B2", "s", False),
-            "rbr": ("#E69F00", "^", False),
-            "kdtree": ("#8C8C8C", "s", True),
-            "rnce": ("#009E73", "D", False),
-            "betarce": ("#56B4E9", "v", False),
-            "roar_lime": ("#CC79A7", "P", False),
-            "robx_balanced": ("#D55E00", "X", False),
-            "robx_robust": ("#7F2704", "*", False),
-        }
-    ),
-    registry_titles(METHOD_REGISTRY),
-)
-FAMILIES = Names(
-    "family",
-    ranked(
-        (
-            "architecture",
-            "bootstrap",
-            "seed",
-            "training_config",
-            "label_update",
-            "deletion",
-            "data_addition",
-            "bounded_parameter",
-        )
-    ),
-    registry_titles(FAMILY_REGISTRY),
-)
+def built_in() -> Sequence[str]:
+    """The data sets that come with the benchmark, in its order."""
+    from geco_ray.cfe.data.cards import BUILT_IN
+
+    return tuple(BUILT_IN)
+
+
+DATASETS = Names("dataset", _card_title, in_listed_order(built_in))
+METHODS = Names("method", registry_titles(METHOD_REGISTRY), registry_profiles(METHOD_REGISTRY))
+FAMILIES = Names("family", registry_titles(FAMILY_REGISTRY), registry_profiles(FAMILY_REGISTRY))
 NAMES = (DATASETS, METHODS, FAMILIES)
 TITLES = Titles(NAMES)

@@ -15,6 +15,7 @@ import pandas as pd
 
 from analysis.aggregate import over_seeds, ratio, seed_values
 from analysis.cfe.frames import CfeFrames
+from analysis.cfe.styles import built_in
 from analysis.cfe.untested import main_reasons
 from analysis.intervals import bootstrap, resampling_seed
 from geco_ray.cfe.metrics import METRICS
@@ -30,13 +31,10 @@ _PAIRS = (*_SURVIVAL, "request_pairs", "variants", "other_pairs", "other_survive
 _FAMILY_RATES = ("empirical_robustness", "end_to_end", "conditional_survival")
 
 
-# The authors number their data sets by alphabet; the number is part of the resampling seed 2026 + i.
-_NUMBERS = {"breast_cancer": 0, "diabetes": 1, "heloc": 2, "wine_quality": 3}
-
-
 def bootstrap_seed(dataset: str) -> int:
-    """The seed of a data set's resamples: the authors' for their own data sets."""
-    return 2026 + _NUMBERS[dataset] if dataset in _NUMBERS else resampling_seed(dataset)
+    """The seed of a data set's resamples: the authors' for their own data sets, which they number by alphabet."""
+    own = sorted(built_in())
+    return 2026 + own.index(dataset) if dataset in own else resampling_seed(dataset)
 
 
 def table_by_seed(frames: CfeFrames) -> pd.DataFrame:

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.cfe import model_tables, overlap, ranking, tables, views
+from analysis.cfe import comparisons, model_tables, overlap, ranking, tables, views
 from analysis.cfe.frames import STAGES, CfeFrames, load
 from analysis.cfe.styles import NAMES
+from analysis.cfe.tuning_notes import tuning_notes
 from analysis.topic import Numbers, Table, Topic
 from analysis.views import View
 
 if TYPE_CHECKING:
     from analysis.figures import Picture
 
-TABLE_6, FAMILIES = "table_6.csv", "families.csv"
+TABLE_6, FAMILIES, FAMILIES_BY_SEED = "table_6.csv", "families.csv", "families_by_seed.csv"
+TABLE_6_BY_SEED, COMPARISONS = "table_6_by_seed.csv", "comparisons.csv"
 
 
 def _views(numbers: Numbers[CfeFrames]) -> list[View]:
+    notes = tuning_notes(numbers.records(), numbers.data_dir)
     return [
-        *views.table_6_views(numbers.table(TABLE_6), numbers.titles),
-        *views.family_views(numbers.table(FAMILIES), numbers.titles),
+        *views.table_6_views(numbers.table(TABLE_6), numbers.titles, numbers.table(COMPARISONS), numbers.level, notes),
+        *views.family_views(numbers.table(FAMILIES), numbers.titles, numbers.table(FAMILIES_BY_SEED), numbers.level),
     ]
 
 
 def _figures(numbers: Numbers[CfeFrames]) -> list[Picture]:
-    from analysis.cfe.figures import family_figures, trade_off_figures
+    from analysis.cfe.figures.decomposition import decomposition_figures
+    from analysis.cfe.figures.families import family_figures
+    from analysis.cfe.figures.trade_off import trade_off_figures
 
     return [
         *trade_off_figures(numbers.table(TABLE_6), numbers.titles),
+        *decomposition_figures(numbers.table(TABLE_6), numbers.table(TABLE_6_BY_SEED), numbers.titles),
         *family_figures(numbers.table(FAMILIES), numbers.titles),
     ]
 
@@ -41,17 +47,22 @@ TOPIC = Topic[CfeFrames](
     load=load,
     tables={
         TABLE_6: Table(
-            "coverage, base validity, robustness and distance of each counterfactual method over base models",
+            "coverage, base validity, robustness and distance of each counterfactual method over base models "
+            "(the paper's Table 6)",
             lambda numbers: tables.table_6(numbers.frames),
         ),
-        "table_6_by_seed.csv": Table(
+        TABLE_6_BY_SEED: Table(
             "the same for each base model, with all counts", lambda numbers: tables.table_by_seed(numbers.frames)
+        ),
+        COMPARISONS: Table(
+            "every pair of counterfactual methods: differences over base models and over requests, p",
+            lambda numbers: comparisons.comparison_table(numbers.frames, numbers.level),
         ),
         FAMILIES: Table(
             "robustness by data set, method and change family over base models",
             lambda numbers: tables.family_table(numbers.frames),
         ),
-        "families_by_seed.csv": Table(
+        FAMILIES_BY_SEED: Table(
             "the same for each base model, with all counts",
             lambda numbers: tables.pairs_by_family(numbers.frames.validity),
         ),

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
 from analysis.aggregate import lines
-from analysis.cfe.findings import family_findings, table_6_findings
+from analysis.cfe.comparisons import WORDS
+from analysis.cfe.findings import concordance_finding, family_findings, table_6_findings
 from analysis.cfe.labels import with_labels
-from analysis.cfe.ranking import agreement
+from analysis.cfe.ranking import agreement, shown_reversals
 from analysis.cfe.settings import settings_sentence
-from analysis.cfe.styles import DATASETS, FAMILIES, METHODS, TITLES
+from analysis.cfe.styles import TITLES
 from analysis.cfe.tables import SHORT
-from analysis.findings import INTERVALS
+from analysis.comparison.pairs import LEVEL
+from analysis.comparison.ranks import concordance
+from analysis.comparison.sentences import comparison_notes
 from analysis.styles import Titles
-from analysis.views import GAP, View, counted, number, ordered, spread, title_of
+from analysis.views import GAP, View, counted, names_of, number, ordered, percent, spread, title_of
 from geco_ray.cfe.metrics import METRICS
 from geco_ray.errors import simplify
 
@@ -25,83 +29,125 @@ RATES = {
     for name in ("coverage", "base_validity", "empirical_robustness", "end_to_end_robustness")
 }
 
-NARROW_FAMILIES = {
-    "architecture": "Arch.",
-    "bootstrap": "Boot.",
-    "seed": "Seed",
-    "training_config": "Config",
-    "label_update": "Label",
-    "deletion": "Delet.",
-    "data_addition": "Addit.",
-    "bounded_parameter": "Perturb.",
-}
-
 SHARED_DRAWS = (
     "The paper's seeds are consecutive, so variants of different base models share random draws (the rows 'distinct "
     "draws' count them); standard deviations and intervals over base models are too small by that."
 )
 
 
-def table_6_views(table: pd.DataFrame, titles: Titles = TITLES) -> list[View]:
-    """One view per data set, protocol and seeding: methods down, metrics across, rates in percent."""
+def table_6_views(
+    table: pd.DataFrame,
+    titles: Titles = TITLES,
+    pairs: pd.DataFrame | None = None,
+    level: float = LEVEL,
+    tuning: Mapping[tuple[str, str, str], tuple[str, ...]] = MappingProxyType({}),
+) -> list[View]:
+    """One view per data set, protocol and seeding: methods down, metrics across, rates in percent.
+
+    ``pairs`` from ``cfe.comparisons``, made at ``level``; without it nobody is said to be ahead. ``tuning`` are further
+    notes by data set, protocol and seeding.
+    """
     if table.empty:
         return []
-    views = []
+    views, pairs = [], pd.DataFrame() if pairs is None else pairs
+    compared = comparison_notes(pairs, WORDS["empirical_robustness"], level) if len(pairs) else ()
+    over_data = _over_data_sets(with_labels(table, titles))
     header = ("Method", *RATES.values(), METRICS["distance"].title)
     for (dataset, protocol, seeding), part in _parts(with_labels(table, titles)):
-        by_label = {row.method_label: row for row in lines(part)}
-        rows = tuple(_table_6_row(by_label[label]) for label in ordered(part, METHODS, "method", "method_label"))
+        by_label, usual = {row.method_label: row for row in lines(part)}, int(part["seeds"].max())
+        rows = tuple(_table_6_row(by_label[label], usual) for label in ordered(part, "method", "method_label"))
         seeds = counted(part["seeds"], "base model", "base models")
         requests = counted(part["requests"], "request", "requests")
         where = f"{title_of(part, 'dataset', dataset)}, protocol {protocol}, seeding {seeding}"
         name = f"Counterfactuals: {where}, {seeds}, {requests}"
         key = f"table_6_{dataset}_{protocol}_{seeding}"
-        notes, setup = tuple(_table_6_notes(part)), settings_sentence(part)
-        views.append(View(key, name, header, rows, table_6_findings(part), notes, narrow=header, setup=setup))
+        extra = tuning.get((str(dataset), protocol, seeding), ())
+        notes, setup = (*extra, *_table_6_notes(part), *compared, *over_data), settings_sentence(part)
+        own = _own_pairs(pairs, dataset, protocol, seeding)
+        views.append(View(key, name, header, rows, table_6_findings(part, own), notes, narrow=header, setup=setup))
     return views
 
 
-def _table_6_row(row: Any) -> tuple[str, ...]:
-    usual = int(row.seeds)
+def _own_pairs(pairs: pd.DataFrame, *part: str) -> pd.DataFrame:
+    """The comparisons of one data set, protocol and seeding."""
+    if not len(pairs):
+        return pairs
+    same = [
+        pairs[key].astype(str) == value for key, value in zip(("dataset", "protocol", "seeding"), part, strict=True)
+    ]
+    return pairs[same[0] & same[1] & same[2]]
+
+
+def _over_data_sets(table: pd.DataFrame) -> list[str]:
+    """Friedman's and Nemenyi's tests over the data sets of each protocol and seeding, as sentences."""
+    found = []
+    for _, part in table.groupby(["protocol", "seeding"], sort=True):
+        values = part.pivot_table(index="method_label", columns="dataset", values="empirical_robustness", dropna=False)
+        if text := concordance_finding(concordance(values.astype("float64"))):
+            found.append(f"Empirical robustness. {text}")
+    return found
+
+
+def _table_6_row(row: Any, usual: int) -> tuple[str, ...]:
     rates = (_percent(getattr(row, m), getattr(row, f"{m}_sd"), getattr(row, f"{m}_n"), usual) for m in RATES)
     distance = spread(row.distance, row.distance_sd, row.distance_n, 3, usual)
     return (row.method_label, *rates, distance)
 
 
-def family_views(table: pd.DataFrame, titles: Titles = TITLES) -> list[View]:
-    """One view per data set, protocol and seeding: methods down, change families across, robustness in percent."""
+def family_views(
+    table: pd.DataFrame, titles: Titles = TITLES, per_seed: pd.DataFrame | None = None, level: float = LEVEL
+) -> list[View]:
+    """One view per data set, protocol and seeding: methods down, change families across, robustness in percent.
+
+    ``per_seed`` are the values of each base model, by which a change of places is told from chance at ``level``.
+    """
     if table.empty:
         return []
-    labelled, views = with_labels(table, titles), []
-    for (dataset, protocol, seeding), part in _parts(labelled):
-        families = FAMILIES.in_order(part["family"])
+    views = []
+    for part_of, part in _parts(with_labels(table, titles)):
+        families = names_of(part, "family")
         cells = {(row.method_label, row.family): row for row in lines(part)}
         rows = []
-        for method in ordered(part, METHODS, "method", "method_label"):
-            texts = []
-            for family in families:
-                cell: Any = cells.get((method, family))
-                texts.append(GAP if cell is None else number(100 * cell.empirical_robustness, 1))
-            rows.append((method, *texts))
-        rows += _draw_rows(part, families)
-        values = part.pivot_table(index="method_label", columns="family", values="empirical_robustness", dropna=False)
-        findings = family_findings(agreement(values))
-        where = f"{title_of(part, 'dataset', dataset)}, protocol {protocol}, seeding {seeding}"
-        names = {family: title_of(part, "family", family) for family in families}
-        views.append(
-            View(
-                f"families_{dataset}_{protocol}_{seeding}",
-                f"Robustness by what changed: {where}",
-                ("Method", *(_family_header(family, name) for family, name in names.items())),
-                tuple(rows),
-                findings,
-                _family_notes(part),
-                footer=len(rows) - part["method_label"].nunique(),
-                narrow=("Method", *(NARROW_FAMILIES.get(family, name) for family, name in names.items())),
-                setup=settings_sentence(part),
+        for method in ordered(part, "method", "method_label"):
+            own: list[Any] = [cells.get((method, family)) for family in families]
+            rows.append(
+                (method, *(GAP if cell is None else number(100 * cell.empirical_robustness, 1) for cell in own))
             )
+        rows += _draw_rows(part, families)
+        names = {family: title_of(part, "family", family) for family in families}
+        profile = titles.kind("family").profile
+        view = View(
+            "_".join(("families", *part_of)),
+            f"Robustness by what changed: {_where(part, part_of)}",
+            ("Method", *(_family_header(family, name) for family, name in names.items())),
+            tuple(rows),
+            _family_findings(part, _shown_reversals(per_seed, part_of, level)),
+            _family_notes(part),
+            footer=len(rows) - part["method_label"].nunique(),
+            narrow=("Method", *(profile(family).short or name for family, name in names.items())),
+            setup=settings_sentence(part),
         )
+        views.append(view)
     return views
+
+
+def _where(part: pd.DataFrame, part_of: tuple[str, str, str]) -> str:
+    dataset, protocol, seeding = part_of
+    return f"{title_of(part, 'dataset', dataset)}, protocol {protocol}, seeding {seeding}"
+
+
+def _family_findings(part: pd.DataFrame, shown: int) -> tuple[str, ...]:
+    values = part.pivot_table(index="method_label", columns="family", values="empirical_robustness", dropna=False)
+    return family_findings(agreement(values), shown)
+
+
+def _shown_reversals(per_seed: pd.DataFrame | None, part: tuple[str, str, str], level: float) -> int:
+    own = pd.DataFrame() if per_seed is None else _own_pairs(per_seed, *part)
+    if own.empty:
+        return 0
+    named = own.assign(name=own["method"] + " " + own["settings"])
+    wide = named.pivot(index="base_seed", columns=["name", "family"], values="empirical_robustness")
+    return shown_reversals(wide.astype("float64"), level)
 
 
 def _family_header(family: str, title: str) -> str:
@@ -133,7 +179,7 @@ def _draw_rows(part: pd.DataFrame, families: Sequence[str]) -> list[tuple[str, .
 
 def _parts(table: pd.DataFrame) -> list[tuple[tuple[str, str, str], pd.DataFrame]]:
     parts = []
-    for dataset in DATASETS.in_order(table["dataset"]):
+    for dataset in names_of(table, "dataset"):
         groups = table[table["dataset"] == dataset].groupby(["protocol", "seeding"], dropna=False, sort=True)
         for (protocol, seeding), part in groups:
             parts.append(((dataset, str(protocol), str(seeding)), part))
@@ -141,7 +187,8 @@ def _parts(table: pd.DataFrame) -> list[tuple[tuple[str, str, str], pd.DataFrame
 
 
 def _percent(mean: Any, sd: Any, n: Any, usual: int) -> str:
-    return spread(None if pd.isna(mean) else 100 * mean, None if pd.isna(sd) else 100 * sd, n, 1, usual)
+    text = spread(None if pd.isna(mean) else 100 * mean, None if pd.isna(sd) else 100 * sd, n, 1, usual)
+    return text if text.startswith(GAP) else text.replace(number(100 * mean, 1), percent(mean, 1), 1)
 
 
 def _table_6_notes(part: pd.DataFrame) -> list[str]:
@@ -154,4 +201,4 @@ def _table_6_notes(part: pd.DataFrame) -> list[str]:
     ]
     if (part["distinct_draws"] < part["changed_models"]).any():
         notes.append(SHARED_DRAWS)
-    return [*notes, INTERVALS]
+    return notes

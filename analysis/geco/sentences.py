@@ -12,7 +12,7 @@ import pandas as pd
 from analysis.aggregate import lines
 from analysis.geco.frames import EXPLAIN, attributions
 from analysis.geco.labels import with_labels
-from analysis.geco.styles import DATASETS, METHODS, PARADIGMS, TITLES
+from analysis.geco.styles import DATASETS, TITLES
 from analysis.load import LedgerLike, records
 from analysis.styles import Titles
 from analysis.views import ordered, title_of
@@ -127,10 +127,10 @@ def _examples(
 
 def _models(part: pd.DataFrame) -> list[tuple[str, bool, tuple[Line, ...]]]:
     found = []
-    for model in ordered(part, PARADIGMS, "paradigm", "model_label"):
+    for model in ordered(part, "paradigm", "model_label"):
         own = part[part["model_label"] == model]
         by_method = {row.method_label: row for row in lines(own)}
-        methods = ordered(own, METHODS, "method", "method_label")
+        methods = ordered(own, "method", "method_label")
         shown = tuple(_line(method, by_method[method]) for method in methods)
         found.append((model, bool(own["correct"].iloc[0]), shown))
     return found

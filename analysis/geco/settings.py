@@ -28,9 +28,13 @@ def settings_sentence(part: pd.DataFrame) -> str:
 
 def _encoders(part: pd.DataFrame) -> str:
     names = sorted(set(part["encoder"]))
+    hashed = any(name.startswith("tokenizer ") for name in names)
+    known = (
+        " A tokenizer is named by the first digits of its hash; the model has no pretrained encoder." if hashed else ""
+    )
     if len(names) == 1:
-        return f"Encoder: {names[0]}."
+        return f"Encoder: {names[0]}.{known}"
     titles = dict(zip(part["paradigm"], part["paradigm_title"], strict=True))
     users = {name: PARADIGMS.in_order(part.loc[part["encoder"] == name, "paradigm"]) for name in names}
     texts = (f"{name} ({', '.join(titles[user] for user in users[name])})" for name in names)
-    return f"Encoders: {', '.join(texts)}."
+    return f"Encoders: {', '.join(texts)}.{known}"

@@ -1,10 +1,11 @@
-"""Order and look of GECOBench's data sets, training paradigms and attribution methods (the paper's, figure 2)."""
+"""Where the names of GECOBench's data sets, paradigms and attribution methods have their titles, order and look."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.styles import Names, Titles, ranked, registry_titles
+from analysis.styles import Names, Titles, in_listed_order, registry_profiles, registry_titles
 
 PARADIGM_REGISTRY = "geco_ray.geco.paradigms.base:PARADIGMS"
 ATTRIBUTION_REGISTRY = "geco_ray.geco.attribution.base:ATTRIBUTIONS"
@@ -16,53 +17,15 @@ def _task_title(name: str, data_dir: Path | None) -> str | None:
     return task_title(name)
 
 
-DATASETS = Names(
-    "dataset",
-    ranked(
-        (
-            "binary_gender_all",
-            "binary_gender_subj",
-            "non_binary_gender_all",
-            "non_binary_gender_subj",
-            "demo_binary_all",
-            "demo_binary_subj",
-            "demo_non_binary_all",
-            "demo_non_binary_subj",
-        )
-    ),
-    _task_title,
-)
-PARADIGMS = Names(
-    "paradigm",
-    ranked(
-        {
-            "BERT-ZS": ("#595959", "P", True),
-            "BERT-C": ("#0072B2", "o", False),
-            "BERT-CEf": ("#E69F00", "s", False),
-            "BERT-CE": ("#009E73", "^", False),
-            "BERT-CEfAf": ("#CC79A7", "D", False),
-            "OLA-CEA": ("#D55E00", "v", False),
-        }
-    ),
-    registry_titles(PARADIGM_REGISTRY),
-)
-METHODS = Names(
-    "method",
-    ranked(
-        (
-            "uniform_random",
-            "saliency",
-            "kernel_shap",
-            "guided_backprop",
-            "deeplift",
-            "input_x_gradient",
-            "lime",
-            "gradient_shap",
-            "integrated_gradients",
-            "pattern_variant",
-        )
-    ),
-    registry_titles(ATTRIBUTION_REGISTRY),
-)
+def _tasks() -> Sequence[str]:
+    from geco_ray.geco.data.dataset import DEMO_TASKS
+    from geco_ray.geco.data.sources import GECO_TASKS
+
+    return (*GECO_TASKS, *DEMO_TASKS)
+
+
+DATASETS = Names("dataset", _task_title, in_listed_order(_tasks))
+PARADIGMS = Names("paradigm", registry_titles(PARADIGM_REGISTRY), registry_profiles(PARADIGM_REGISTRY))
+METHODS = Names("method", registry_titles(ATTRIBUTION_REGISTRY), registry_profiles(ATTRIBUTION_REGISTRY))
 NAMES = (DATASETS, PARADIGMS, METHODS)
 TITLES = Titles(NAMES)

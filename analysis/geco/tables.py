@@ -1,13 +1,15 @@
 """Tables of GECOBench: mass accuracy by model and method, and the accuracy of the models.
 
-Mass accuracy is the share of an attribution's absolute mass that falls on the words marked as decisive: 1 is perfect,
-and an attribution that knows nothing gets, on average, the share of marked words (``chance``).
+Mass accuracy is the share of an attribution's absolute mass that falls on the words marked as ground truth: 1 is
+perfect, and an attribution that knows nothing gets, on average, the share of marked words (``chance``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from analysis.aggregate import over_seeds, ratio, reasons, seed_values
@@ -36,20 +38,30 @@ def metric_by_seed(
     columns = [*GROUP, "seed", *_SEED_VALUES, *_COUNTS]
     if score.empty or metric not in score.columns:
         return pd.DataFrame(columns=columns)
-    rows = score.merge(truth_share, on=["dataset", "row"], how="left")
-    by = [rows[key] for key in (*GROUP, "seed")]
-    correct = counted_rows(rows, rule)
-    everything = pd.Series(True, index=rows.index)
-    parts: dict[str, pd.Series] = {}
-    for prefix, counted in (("", correct), ("all_", everything)):
-        value = pd.to_numeric(rows[metric]).astype("float64").where(counted)
-        share = pd.to_numeric(rows["truth_share"]).astype("float64").where(value.notna())
-        groups = value.groupby(by, dropna=False, sort=True)
-        parts[f"{prefix}mean"], parts[f"{prefix}median"] = groups.mean(), groups.median()
-        parts[f"{prefix}chance"] = share.groupby(by, dropna=False, sort=True).mean()
-        parts[f"{prefix}rows"] = counted.groupby(by, dropna=False, sort=True).sum()
-        parts[f"{prefix}undefined"] = (counted & value.isna()).groupby(by, dropna=False, sort=True).sum()
-    return pd.DataFrame(parts).reset_index()[columns]
+    share = pd.Series(np.nan, index=score.index) if truth_share.empty else _truth_shares(score, truth_share)
+    value = pd.to_numeric(score[metric]).astype("float64")
+    out = by_cell(score)
+    for prefix, counted in (("", counted_rows(score, rule)), ("all_", pd.Series(True, index=score.index))):
+        known = value.where(counted)
+        groups = known.groupby(score["cell"], sort=False)
+        chance = share.where(known.notna()).groupby(score["cell"], sort=False).mean()
+        lost = (counted & value.isna()).groupby(score["cell"], sort=False).sum()
+        parts = {"mean": groups.mean(), "median": groups.median(), "chance": chance,
+                 "rows": counted.groupby(score["cell"], sort=False).sum(), "undefined": lost}  # fmt: skip
+        for name, values in parts.items():
+            out[f"{prefix}{name}"] = values.reindex(out["cell"]).to_numpy()
+    return out[columns].sort_values([*GROUP, "seed"], ignore_index=True)
+
+
+def by_cell(score: pd.DataFrame) -> pd.DataFrame:
+    """One row per cell of ``score``: its id, the columns of :data:`GROUP` and its seed, which all its rows share."""
+    return score[["cell", *GROUP, "seed"]].drop_duplicates("cell").reset_index(drop=True)
+
+
+def _truth_shares(score: pd.DataFrame, truth_share: pd.DataFrame) -> pd.Series:
+    """The share of marked words of each row of ``score``."""
+    merged = score[["dataset", "row"]].merge(truth_share, on=["dataset", "row"], how="left")
+    return pd.to_numeric(merged["truth_share"]).astype("float64").set_axis(score.index)
 
 
 def metric_table(frames: GecoFrames, metric: str = "mass_accuracy", rule: Rule = "per_model_row") -> pd.DataFrame:
@@ -79,13 +91,15 @@ def metric_table(frames: GecoFrames, metric: str = "mass_accuracy", rule: Rule =
 
 def ranking_table(frames: GecoFrames) -> pd.DataFrame:
     """The other measures of each explanation, as :func:`metric_table` gives them, with a leading column ``metric``."""
+    frames = replace(frames, truth_share=frames.truth_share.iloc[:0])  # their chance is not the share of marked words
     tables = [
         metric_table(frames, metric).assign(metric=metric) for metric in RANKING if metric in frames.score.columns
     ]
     if not tables:
         return pd.DataFrame(columns=["metric", *GROUP])
     table = pd.concat(tables, ignore_index=True)
-    return table[["metric", *(name for name in table.columns if name not in ("metric", "chance", "all_chance"))]]
+    aside = ("metric", *(f"{prefix}chance{end}" for prefix in ("", "all_") for end in ("", "_sd", "_n")))
+    return table[["metric", *(name for name in table.columns if name not in aside)]]
 
 
 def accuracy_table(frames: GecoFrames) -> pd.DataFrame:
@@ -117,15 +131,15 @@ def _trained(train: pd.DataFrame, splits: Sequence[str]) -> pd.DataFrame:
 
 
 def _explained(score: pd.DataFrame) -> pd.DataFrame:
-    """Share of correct rows per model seed; every method explains the same rows, so one of them tells it."""
+    """Share of correct rows per model seed; methods explain the same rows, so the one with most of them tells it."""
     keys = [*MODEL, "seed"]
     if score.empty:
         return pd.DataFrame(columns=[*keys, "explained_accuracy"])
-    rows = score.assign(model_settings=score["settings"].map(model_settings))[[*keys, "row", "correct"]]
-    rows = rows.drop_duplicates([*keys, "row"])
-    groups = rows.assign(correct=rows["correct"].astype("float64")).groupby(keys, dropna=False, sort=True)
-    share = ratio(groups["correct"].sum(), groups["correct"].count())
-    return share.rename("explained_accuracy").reset_index()
+    correct = score["correct"].astype("float64").groupby(score["cell"], sort=False).agg(["sum", "count"])
+    cells = by_cell(score).merge(correct, left_on="cell", right_index=True)
+    cells["model_settings"] = cells["settings"].map(model_settings)
+    cells = cells.sort_values([*keys, "count", "cell"]).drop_duplicates(keys, keep="last")
+    return cells.assign(explained_accuracy=ratio(cells["sum"], cells["count"]))[[*keys, "explained_accuracy"]]
 
 
 def _numbers(values: Sequence[float | None]) -> pd.Series:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.geco import significance, tables, views
+import pandas as pd
+
+from analysis.geco import quartiles, tables, views
+from analysis.geco.findings import references
 from analysis.geco.frames import STAGES, GecoFrames, load
 from analysis.geco.record_notes import with_encoder_notes, with_method_notes
+from analysis.geco.statistics import comparisons, signed_rank
 from analysis.geco.styles import NAMES
 from analysis.topic import Numbers, Section, Table, Topic
 from analysis.views import View
@@ -15,18 +19,36 @@ if TYPE_CHECKING:
     from analysis.figures import Picture
 
 MASS, MASS_BY_SEED, ACCURACY = "mass_accuracy.csv", "mass_accuracy_by_seed.csv", "model_accuracy.csv"
+COMPARISONS = "mass_accuracy_comparisons.csv"
+QUARTILES, TESTS = "mass_accuracy_quartiles.csv", "signed_rank_tests.csv"
 
 
 def _views(numbers: Numbers[GecoFrames]) -> list[View]:
-    found = views.mass_views(numbers.table(MASS), numbers.table(ACCURACY), numbers.titles)
+    pairs = numbers.table(COMPARISONS)
+    found = views.mass_views(numbers.table(MASS), numbers.table(ACCURACY), numbers.titles, pairs, numbers.level)
     found = with_method_notes(found, numbers.ledger, numbers.ids, numbers.titles)
     return with_encoder_notes(found, numbers.ledger, numbers.ids)
 
 
-def _figures(numbers: Numbers[GecoFrames]) -> list[Picture]:
-    from analysis.geco.figures import mass_figures
+def _comparisons(numbers: Numbers[GecoFrames]) -> pd.DataFrame:
+    score = numbers.frames.score
+    aside = references(numbers.titles.kind("method"), score["method"].unique())
+    return comparisons.comparison_table(score, aside, numbers.level)
 
-    return mass_figures(numbers.table(MASS), numbers.table(MASS_BY_SEED), numbers.titles)
+
+def _figures(numbers: Numbers[GecoFrames]) -> list[Picture]:
+    from analysis.geco.figures.accuracy import accuracy_figures
+    from analysis.geco.figures.boxes import box_figures
+    from analysis.geco.figures.mass import mass_figures
+    from analysis.geco.figures.relative import relative_figures
+
+    mass, by_seed, titles = numbers.table(MASS), numbers.table(MASS_BY_SEED), numbers.titles
+    return [
+        *mass_figures(mass, by_seed, titles),
+        *box_figures(numbers.table(QUARTILES), by_seed, mass, titles),
+        *relative_figures(numbers.table(TESTS), titles),
+        *accuracy_figures(numbers.table(ACCURACY), titles),
+    ]
 
 
 def _sections(numbers: Numbers[GecoFrames], grid: str) -> list[Section]:
@@ -53,6 +75,14 @@ TOPIC = Topic[GecoFrames](
             "the same for each seed",
             lambda numbers: tables.metric_by_seed(numbers.frames.score, numbers.frames.truth_share),
         ),
+        COMPARISONS: Table(
+            "every pair of attribution methods on each model: differences over seeds and over source sentences, p",
+            lambda numbers: _comparisons(numbers),
+        ),
+        QUARTILES: Table(
+            "quartiles of mass accuracy over sentences, seeds pooled as the paper's boxes pool them",
+            lambda numbers: quartiles.quartile_table(numbers.frames.score),
+        ),
         "mass_accuracy_paper_rows.csv": Table(
             "mass accuracy over sentences that all models got right, as the paper counts",
             lambda numbers: tables.metric_table(numbers.frames, rule="all_models_sentence"),
@@ -61,9 +91,9 @@ TOPIC = Topic[GecoFrames](
             "ROC-AUC, average precision, PR-AUC, precision at specificity and top-k precision likewise",
             lambda numbers: tables.ranking_table(numbers.frames),
         ),
-        "signed_rank_tests.csv": Table(
+        TESTS: Table(
             "Wilcoxon's test of mass accuracy against chance and against the zero-shot model",
-            lambda numbers: significance.signed_rank_table(numbers.frames),
+            lambda numbers: signed_rank.signed_rank_table(numbers.frames),
         ),
         ACCURACY: Table(
             "accuracy of the classifiers over seeds", lambda numbers: tables.accuracy_table(numbers.frames)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from analysis.aggregate import highest, lines
-from analysis.findings import INTERVALS
-from analysis.geco.findings import REFERENCE_NOTE, mass_findings, reference_labels
+from analysis.comparison.pairs import LEVEL
+from analysis.comparison.sentences import comparison_notes
+from analysis.geco.findings import REFERENCE_NOTE, WORDS, mass_findings, reference_labels
 from analysis.geco.frames import model_settings
 from analysis.geco.labels import with_labels
 from analysis.geco.settings import settings_sentence
-from analysis.geco.styles import DATASETS, METHODS, PARADIGMS, TITLES
+from analysis.geco.styles import TITLES
 from analysis.styles import Titles
-from analysis.views import GAP, View, number, ordered, spread, title_of
+from analysis.views import GAP, View, names_of, number, ordered, spread, title_of
 
 
 def accuracy_views(accuracy: pd.DataFrame, mass: pd.DataFrame) -> dict[tuple[str, str, str], tuple[str, int]]:
@@ -32,24 +34,34 @@ def accuracy_views(accuracy: pd.DataFrame, mass: pd.DataFrame) -> dict[tuple[str
     return found
 
 
-def mass_views(mass: pd.DataFrame, accuracy: pd.DataFrame, titles: Titles = TITLES) -> list[View]:
-    """One view per dataset and protocol: methods down, models across."""
+def mass_views(
+    mass: pd.DataFrame, accuracy: pd.DataFrame, titles: Titles = TITLES, pairs: pd.DataFrame | None = None,
+    level: float = LEVEL,
+) -> list[View]:  # fmt: skip
+    """One view per dataset and protocol: methods down, models across.
+
+    ``pairs`` from ``geco.statistics.comparisons``, made at ``level``; without it nobody is said to be ahead.
+    """
     if mass.empty:
         return []
     table = with_labels(mass, titles)
     accuracies = accuracy_views(accuracy, table)
+    pairs = pd.DataFrame() if pairs is None else pairs
+    notes = comparison_notes(pairs, WORDS, level) if len(pairs) else ()
     views = []
-    for dataset in DATASETS.in_order(table["dataset"]):
+    for dataset in names_of(table, "dataset"):
         for protocol, part in table[table["dataset"] == dataset].groupby("protocol", dropna=False, sort=True):
-            views.append(_mass_view(dataset, str(protocol), part, accuracies))
+            view = _mass_view(dataset, str(protocol), part, accuracies, pairs)
+            views.append(replace(view, notes=(*view.notes, *notes)))
     return views
 
 
 def _mass_view(
-    dataset: str, protocol: str, part: pd.DataFrame, accuracies: dict[tuple[str, str, str], tuple[str, int]]
-) -> View:
-    models = ordered(part, PARADIGMS, "paradigm", "model_label")
-    methods = ordered(part, METHODS, "method", "method_label")
+    dataset: str, protocol: str, part: pd.DataFrame, accuracies: dict[tuple[str, str, str], tuple[str, int]],
+    pairs: pd.DataFrame,
+) -> View:  # fmt: skip
+    models = ordered(part, "paradigm", "model_label")
+    methods = ordered(part, "method", "method_label")
     usual = {model: int(part.loc[part["model_label"] == model, "mean_n"].max()) for model in models}
     cells = {(row.method_label, row.model_label): row for row in lines(part)}
     references = reference_labels(part)
@@ -73,8 +85,8 @@ def _mass_view(
     )
     name = f"Mass accuracy: {title_of(part, 'dataset', dataset)}, protocol {protocol}"
     key = f"mass_accuracy_{dataset}_{protocol}"
-    findings = (*mass_findings(part, models), *_undefined(part))
-    notes = (note, REFERENCE_NOTE, INTERVALS) if references else (note, INTERVALS)
+    findings = (*mass_findings(part, models, pairs), *_undefined(part))
+    notes = (note, REFERENCE_NOTE) if references else (note,)
     header, setup = ("Method", *models), settings_sentence(part)
     return View(key, name, header, tuple(rows), findings, notes, footer=4, setup=setup)
 

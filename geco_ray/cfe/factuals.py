@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from geco_ray.cfe.data.datasets import Part
 
 MAX_FACTUALS = 250
-MAX_TUNING = 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +44,8 @@ def select_factuals(base: BaseModel, test: Part, limit: int = MAX_FACTUALS) -> F
     return _sample(base, test, limit, base.key.draw32(base.key.seed + 30_000, "factuals"))
 
 
-def tuning_factuals(base: BaseModel, val: Part, limit: int = MAX_TUNING) -> Factuals:
-    """Sample up to 25 adverse validation rows for tuning; the paper tunes on the first base model (2026) only.
+def tuning_factuals(base: BaseModel, val: Part, limit: int = 25) -> Factuals:
+    """Sample up to ``limit`` adverse validation rows for tuning; the paper takes 25, of the first base model (2026).
 
     Raises:
         ValueError: the base model is another one.

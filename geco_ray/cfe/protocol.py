@@ -2,8 +2,8 @@
 
 ``paper`` does what the released code of "Robust to Which Model Change?" (arXiv 2609.30918) computes; ``corrected`` does
 what the method's text says. Everything that is not named here is the same under both. Both count steps and solver nodes
-where the released code looks at a clock, both give each request its own random stream, and both solve LIME's regression
-to its exact optimum, where the package's solver stops at a tolerance (its weights are up to .0075 away from there).
+where the released code looks at a clock, and both give each request its own random stream. Both solve LIME's regression
+to its exact optimum; ROAR-LIME's option ``regression: lime`` stops where the package's solver does.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ class Protocol:
         lime_tuning_replays_release: tune ROAR-LIME on the draws of the released code, whose one stream of the
             base seed runs through all factuals; the selection hangs on them. Otherwise each factual has its
             own stream, as every request has under both protocols.
+        tuning_rows: how many adverse validation rows tuning asks at most.
+        tuning_ties_within_noise: tuning takes scores for equal whose difference is within its standard error.
         rbr_exact_gradient: take the exact derivative of RBR's pessimistic loss, not the coded one, whose
             first component has a wrong sign in its last term.
         robx_shared_stream: RobX restarts the stream of the base seed for every request, so all see one noise.
@@ -38,6 +40,8 @@ class Protocol:
     wachter_bce_per_feature: bool
     lime_centre: Literal["training_mean", "factual"]
     lime_tuning_replays_release: bool
+    tuning_rows: int
+    tuning_ties_within_noise: bool
     rbr_exact_gradient: bool
     robx_shared_stream: bool
     robx_noise_per_step: bool
@@ -51,6 +55,8 @@ PROTOCOLS = MappingProxyType(
             wachter_bce_per_feature=True,
             lime_centre="training_mean",
             lime_tuning_replays_release=True,
+            tuning_rows=25,
+            tuning_ties_within_noise=False,
             rbr_exact_gradient=False,
             robx_shared_stream=True,
             robx_noise_per_step=True,
@@ -61,6 +67,8 @@ PROTOCOLS = MappingProxyType(
             wachter_bce_per_feature=False,
             lime_centre="factual",
             lime_tuning_replays_release=False,
+            tuning_rows=200,
+            tuning_ties_within_noise=True,
             rbr_exact_gradient=True,
             robx_shared_stream=False,
             robx_noise_per_step=False,

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TextIO
 
-from geco_ray.cli import app
+from geco_ray.cli import entry
 from geco_ray.errors import GecoRayWarning
 from geco_ray.table import visible
 
@@ -18,7 +18,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Entry point of ``geco-ray``; a warning of ours is one line for the user, without a line of source."""
     with warnings.catch_warnings():
         warnings.showwarning = _show
-        app.main(argv)
+        entry.main(argv)
 
 
 def _show(

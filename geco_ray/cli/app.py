@@ -1,37 +1,28 @@
-"""The command ``geco-ray``: run, plan, status, report, check, ls, data, doctor.
-
-Exit codes: 0 every cell of the grid is done; 1 some failed or are left; 2 bad input; 3 resources that are not
-available; 4 the run folder is in use; 5 storage; 6 Ray itself died; 129 SIGHUP; 130 Ctrl-C;
-143 SIGTERM.
-"""
+"""The verbs of ``geco-ray``: run, plan, status, failures, report, check, ls, data, tune, doctor."""
 
 from __future__ import annotations
 
 import json
-import os
-import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
-from geco_ray import __version__
 from geco_ray.arithmetic import set_arithmetic
 from geco_ray.cells import Cell
 from geco_ray.cli import check as cli_folder
-from geco_ray.cli import cluster as cluster_check
+from geco_ray.cli import cluster_checks as cluster_check
 from geco_ray.cli import data as cli_data
-from geco_ray.cli.analysis_package import claim_analysis
 from geco_ray.cli.check import grid_command
 from geco_ray.cli.components import list_names
-from geco_ray.cli.output import PlainConsole, labelled, prepare_streams
-from geco_ray.errors import GecoRayError, UserError, unknown_name
+from geco_ray.cli.failures import failed_cells, show_failures
+from geco_ray.cli.output import PlainConsole, labelled
+from geco_ray.cli.tune import tune
+from geco_ray.errors import UserError
 from geco_ray.ledger import Ledger
 from geco_ray.plan.benchmark import DEFAULT_PACK
 from geco_ray.plan.config import Grid, RunSettings, load_grid
 from geco_ray.plan.expand import expand
-from geco_ray.plan.gridfile import grid_names, is_grid_path
 from geco_ray.plan.remaining import Plan, make_plan
 
 app = typer.Typer(
@@ -44,9 +35,9 @@ app.add_typer(cli_data.app, name="data")
 app.command(name="cluster-check")(cluster_check.command)
 app.command(name="check")(cli_folder.check)
 app.command(name="ls")(list_names)
+app.command()(tune)
 out = PlainConsole()
 err = PlainConsole(stderr=True)
-_WRONG_WORDS: type[Any] = typer.BadParameter.__mro__[2]  # ClickException, whichever copy of click this typer uses
 
 Name = Annotated[str, typer.Argument(help="A grid: demo, geco, cfe, full, or the path of a YAML file.")]
 Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE, such as geco.seeds=[0,1] or only=cfe.")]
@@ -103,7 +94,7 @@ def run(
     grid, cells, ledger = _gather(name, overrides, root, data_dir)
     plan = make_plan(cells, ledger, pack)
     if dry_run:
-        _show_plan(grid, plan, as_json)
+        _show_plan(grid, plan, ledger, data_dir, as_json, quiet)
         return
     if plan.left:
         from geco_ray.runtime.run import run_plan
@@ -161,25 +152,42 @@ def _json_rows(plan: Plan) -> list[dict[str, Any]]:
     return [row | {"runs as": "holders" if row["runs as"] == "actors" else row["runs as"]} for row in rows]
 
 
-def _show_plan(grid: Grid, plan: Plan, as_json: bool) -> None:
+def _show_plan(
+    grid: Grid, plan: Plan, ledger: Ledger, data_dir: Path | None, as_json: bool, quiet: bool = False
+) -> None:
+    """Show a plan, or, quietly, only whether a run could begin: exit code 0 or 2."""
+    from geco_ray.cli import plan as cli_plan
+
+    missing = cli_plan.find_missing([cell for stage in plan.stages for cell in stage.left], data_dir)
     axes = {benchmark: json.loads(chosen.model_dump_json()) for benchmark, chosen in grid.chosen().items()}
     if as_json:
-        out.print_json(json.dumps({"grid": grid.name, "axes": axes, "stages": _json_rows(plan), "left": plan.left}))
-        return
-    from geco_ray.cli.console import axes_table, plan_table
+        told = {"grid": grid.name, "axes": axes, "stages": _json_rows(plan), "left": plan.left}
+        out.print_json(json.dumps(told | {"estimates": cli_plan.estimates(plan, ledger), "missing": missing}))
+    elif not quiet:
+        from geco_ray.cli.console import axes_table, plan_table
 
-    out.print(axes_table(grid.name, axes))
-    out.print(plan_table([stage.row() for stage in plan.stages]))
-    out.print(f"{plan.left} of {plan.total} cells left to do.")
+        out.print(axes_table(grid.name, axes))
+        out.print(plan_table([stage.row() for stage in plan.stages]))
+        cli_plan.print_estimates(cli_plan.estimates(plan, ledger), out)
+        out.print(f"{plan.left} of {plan.total} cells left to do.")
+    if not as_json:
+        cli_plan.print_missing(missing, err)
+    if quiet and missing:
+        raise typer.Exit(2)
 
 
 @app.command(name="plan")
 def plan_command(
-    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, as_json: Json = False
+    name: Name,
+    overrides: Overrides = None,
+    root: Root = "runs",
+    data_dir: DataDir = None,
+    as_json: Json = False,
+    quiet: Annotated[bool, typer.Option(help="Only check: exit code 2 if a run could not begin.")] = False,
 ) -> None:
-    """Show a grid's axes, cells, trials and what is left (the same as run --dry-run)."""
+    """Show a grid's axes, cells, what is left, what it will take and what is missing (as run --dry-run)."""
     grid, cells, ledger = _gather(name, overrides, root, data_dir)
-    _show_plan(grid, make_plan(cells, ledger), as_json)
+    _show_plan(grid, make_plan(cells, ledger), ledger, data_dir, as_json, quiet)
 
 
 @app.command()
@@ -191,13 +199,7 @@ def status(
 
     _, cells, ledger = _gather(name, overrides, root, data_dir)
     plan = make_plan(cells, ledger)
-    ids = {cell.id: cell for stage in plan.stages for cell in stage.left}
-    failures = {
-        ids[i].title: entry["error"]
-        for stage in plan.stages
-        for i, entry in ledger.failures(stage.stage.name).items()
-        if i in ids
-    }
+    failures = {title: entry["error"] for title, entry in failed_cells(plan, ledger).items()}
     holder = lease_holder(ledger.storage)
     if as_json:
         running = {"host": holder[0], "pid": holder[1]} if holder else None
@@ -213,6 +215,15 @@ def status(
     if holder:
         out.print(f"running: process {holder[1]} on {holder[0]} holds the lease")
     out.print(f"{plan.left:,} of {plan.total:,} cells left")
+
+
+@app.command()
+def failures(
+    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, as_json: Json = False
+) -> None:
+    """Show the cells that failed, grouped by their fault, with a traceback of each. Works while a run is going."""
+    _, cells, ledger = _gather(name, overrides, root, data_dir)
+    show_failures(failed_cells(make_plan(cells, ledger), ledger), ledger, out, as_json)
 
 
 @app.command()
@@ -234,58 +245,12 @@ def doctor(root: Root = "runs", data_dir: DataDir = None, as_json: Json = False)
     from geco_ray.cli.doctor import health
 
     _check_data_dir(data_dir)
-    facts = health(root, data_dir)
+    found = health(root, data_dir)
     if as_json:
-        out.print_json(json.dumps(facts))
-    else:
-        out.print(health_table(facts))
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Entry point of ``geco-ray``; a first word that is no verb is taken for a grid: ``geco-ray demo``."""
-    prepare_streams()
-    words = list(sys.argv[1:] if argv is None else argv)
-    verbs = {
-        command.name or (command.callback.__name__ if command.callback else "") for command in app.registered_commands
-    }
-    verbs |= {group.name or "" for group in app.registered_groups}
-    if words == ["--version"]:
-        out.print(__version__)
-        sys.exit(0)
-    try:
-        claim_analysis()
-        if words and not words[0].startswith("-") and words[0] not in verbs:
-            _check_first_word(words[0], verbs)
-            words.insert(0, "run")
-        code = app(words, prog_name="geco-ray", standalone_mode=False)
-    except GecoRayError as error:
-        _end(str(error), error.exit_code)
-    except _WRONG_WORDS as error:
-        what = str(error.format_message()).replace("Value error, ", "").rstrip(".")
-        if what:  # else the help has been printed already
-            context = getattr(error, "ctx", None)
-            _end(f"{what}. `{context.command_path if context else 'geco-ray'} --help` tells what there is.", 2)
-        code = 2
-    except (KeyboardInterrupt, typer.Abort):
-        code = 130
-    except BrokenPipeError:  # such as `geco-ray ls | head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 1
-    sys.exit(code if isinstance(code, int) else 0)
-
-
-def _check_first_word(word: str, verbs: set[str]) -> None:
-    """Refuse a first word that is neither a verb nor a grid, with the closest of both."""
-    if is_grid_path(word) or word in (grids := grid_names()):
+        out.print_json(json.dumps(found.document()))
         return
-    raise unknown_name("command or grid", word, [*sorted(verbs), *grids])
-
-
-def _end(message: str, code: int) -> NoReturn:
-    # Whoever stops a run knows that it is no error.
-    err.print(message if code > 128 else labelled("error:", "red", message), soft_wrap=True)
-    if code > 128:  # Ray's threads, stopped half-way, can crash Python's own shutdown and so change the exit code
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+    out.print(health_table(found))
+    for remedy in found.remedies:
+        out.print(remedy, markup=False, soft_wrap=True)  # a command is copied whole
+    if not found.remedies:
+        out.print("Nothing is missing.")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
@@ -13,6 +13,9 @@ from geco_ray.errors import UserError
 from geco_ray.plan.benchmark import benchmarks, load_named
 from geco_ray.plan.gridfile import find_grid, grid_names, read_grid
 from geco_ray.registry import Registry
+
+if TYPE_CHECKING:
+    from geco_ray.cli.doctor import Health
 
 
 def axes_table(name: str, axes: dict[str, dict[str, Any]]) -> Table:
@@ -102,11 +105,46 @@ def _pairs(left: str, right: str, rows: dict[str, str]) -> Table:
     return table
 
 
-def health_table(facts: dict[str, str]) -> Table:
-    """The facts of :func:`geco_ray.cli.doctor.health`, one a row."""
+def health_table(found: Health) -> Table:
+    """What :func:`geco_ray.cli.doctor.health` found, one fact a row."""
     table = Table(show_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in facts.items():
-        table.add_row(name, value)
+    for name, text in _health_rows(found):
+        table.add_row(name, text)
     return table
+
+
+def _health_rows(found: Health) -> Iterator[tuple[str, str]]:
+    machine, folders = found.machine, found.folders
+    usable, there = machine["cpus_usable"], machine["cpus"]
+    yield "python", machine["python"]
+    yield "CPUs", str(usable) if usable == there else f"{usable} of {there} may be used by this process"
+    sizes = (machine[name] for name in ("memory_gb", "memory_available_gb", "shared_memory_free_gb"))
+    yield "memory", "{} GB, {} GB available, {} GB shared memory free".format(*map(_or_unknown, sizes))
+    named = [f"{gpu['name']} ({_or_unknown(gpu['memory_gb'])} GB)" for gpu in machine["gpus"]]
+    yield "GPUs", ", ".join(named) or "none: everything runs on CPUs"
+    for name, version in found.packages.items():
+        yield name, version or "missing"
+    for host, answers in found.network.items():
+        yield host, "reachable" if answers else "not reachable"
+    if not found.network:
+        yield "network", "not asked: GECO_RAY_OFFLINE"
+    yield "data folder", folders["data"] or "not set"
+    yield "cache", folders["cache"] or "none: this user has no home folder, and GECO_RAY_CACHE is not set"
+    yield "run folder", _run_folder(folders)
+    for asset in found.assets:
+        yield asset.name, asset.found or "missing"
+
+
+def _run_folder(folders: dict[str, Any]) -> str:
+    if folders["runs_writable"] is None:
+        return f"{folders['runs']}: a bucket, not looked at"
+    if not folders["runs_writable"]:
+        return f"{folders['runs']}: cannot be written; give another with --root"
+    state = "is there" if folders["runs_exists"] else "will be made"
+    return f"{folders['runs']}: {state}, writable, {_or_unknown(folders['runs_free_gb'])} GB free"
+
+
+def _or_unknown(number: float | None) -> str:
+    return "an unknown number of" if number is None else f"{number:g}"

@@ -162,7 +162,7 @@ def bias(
 
 
 def _draw_bias(table: Any, path: Path) -> None:
-    from analysis.geco.bias_figure import bias_figure
+    from analysis.geco.figures.bias import bias_figure
 
     picture = bias_figure(table.to_pandas())
     try:

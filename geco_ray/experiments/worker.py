@@ -14,7 +14,7 @@ from typing import Any
 
 from geco_ray.cells import Cell
 from geco_ray.device import resolve_device
-from geco_ray.errors import StorageError
+from geco_ray.errors import LeaseError, StorageError
 from geco_ray.experiments.base import LoadedModel, Result, WorkerContext, computation_of, served_stage
 from geco_ray.ledger import DamagedCell, Ledger
 
@@ -36,7 +36,7 @@ def run_pack(pack: Sequence[Cell], context: WorkerContext) -> list[Outcome]:
     the one that is at fault fails, and the others are done.
 
     Raises:
-        StorageError: the ledger cannot be written.
+        StorageError: the ledger cannot be written. LeaseError: the run folder is another driver's now.
     """
     ledger = Ledger(context.root)
     waiting = {cell.id: cell for cell in pack if ledger.get(cell) is None}
@@ -74,7 +74,7 @@ def _compute(
             started = time.monotonic()
         if waiting:
             raise RuntimeError("the computation ended without a result for this cell")
-    except StorageError:
+    except (StorageError, LeaseError):
         raise
     except Exception as error:
         return error, time.monotonic() - started
@@ -133,7 +133,7 @@ class ModelActor:
             seconds = time.monotonic() - started
             _commit(cell, result, self._ledger, seconds, self._context)
             return Outcome(cell.id, cell.title, seconds)
-        except StorageError:
+        except (StorageError, LeaseError):
             raise
         except Exception as error:
             self.release()

@@ -181,7 +181,9 @@ def load_tokenizer(source: EncoderSource) -> WordTokenizer:
 
     family, folder = encoder_family(source), locate_encoder(source)
     try:
-        loaded = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, use_fast=True)
+        loaded = AutoTokenizer.from_pretrained(
+            str(folder), local_files_only=True, use_fast=True, trust_remote_code=False
+        )
     except (OSError, ValueError, AttributeError, ImportError) as error:
         raise UserError(f"the tokenizer of {source.name!r} cannot be loaded: {_first_line(error)}") from None
     backend = getattr(loaded, "backend_tokenizer", None)

@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ import torch
 from geco_ray.geco.classifiers import Classifier
 from geco_ray.geco.fitting import EpochRecord, Forward, Part, Recipe, all_logits, fit
 from geco_ray.geco.paradigms.base import PARADIGMS, Paradigm, TrainingSetup
-from geco_ray.geco.protocol import Protocol
+from geco_ray.geco.protocol import Protocol, resolve_protocol
 from geco_ray.geco.trained import Accuracies, PredictedRows, TrainedClassifier
 from geco_ray.registry import Options
 from geco_ray.seeds import torch_stream
@@ -80,6 +80,17 @@ def train_one(setup: TrainingSetup, paradigm: str, options: Options, seed: int, 
         module=trainee.module,
         test_rows=test_rows,
     )
+
+
+def model_facts(classifier: TrainedClassifier) -> dict[str, Any]:
+    """What a table of paradigms says of a model: its parts by name, and how many numbers it has and trains."""
+    kind, module = PARADIGMS.get(classifier.paradigm).target, classifier.module
+    return {
+        "trained": kind.trained_under(resolve_protocol(classifier.protocol)),
+        "redrawn": kind.redrawn,
+        "trained_parameters": sum(parameter.numel() for parameter in module.trained_parameters()),
+        "parameters": sum(parameter.numel() for parameter in module.parameters()),
+    }
 
 
 def load_trained(data: bytes, source: EncoderSource, device: torch.device) -> TrainedClassifier:

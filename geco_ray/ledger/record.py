@@ -89,6 +89,6 @@ def fault_of(record: Record, stage: str, cell_id: str, sizes: Mapping[str, int])
     for suffix, entry in record.files.items():
         size = sizes.get(f"{cell_id}.{suffix}")
         if size != entry["bytes"]:
-            found = "is missing" if size is None else f"has {size} bytes"
+            found = "is missing" if size is None else "is not a plain file" if size < 0 else f"has {size} bytes"
             return f"its {suffix} file {found}, and {entry['bytes']} bytes are recorded"
     return None

@@ -10,6 +10,8 @@ import contextlib
 import errno
 import os
 import socket
+import stat
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,12 +20,16 @@ from typing import TYPE_CHECKING, Protocol
 from geco_ray.errors import StorageError, UserError
 from geco_ray.files.atomic import LEFTOVER, write_whole
 from geco_ray.files.home import expand_home
+from geco_ray.ledger.locks import check_guard, lock_file, process_lives
 
 if TYPE_CHECKING:
     from pyarrow import fs
 
 _READERS = 32  # requests to a bucket at a time: each takes tens of milliseconds, nearly all of it waiting
 _OF_ONE_FILE = (FileNotFoundError, PermissionError, IsADirectoryError)
+_OF_ONE_ENTRY = {errno.ELOOP, errno.EIO, errno.ENXIO, errno.EINVAL, getattr(errno, "EUCLEAN", errno.EIO)}  # on a disk
+_SUFFIXES = (".json", ".parquet", ".safetensors")  # what has such a name stands where a cell's file belongs
+NO_FILE = -1  # the size of what is no plain file: a folder, a link in a circle, a pipe, an entry that cannot be read
 
 
 class Storage(Protocol):
@@ -35,13 +41,21 @@ class Storage(Protocol):
         """Create or replace one file as a whole."""
 
     def read(self, path: str) -> bytes:
-        """The bytes of one file. Raises FileNotFoundError, PermissionError, IsADirectoryError, else StorageError."""
+        """The bytes of one file.
+
+        Raises:
+            OSError: the fault is this one entry's: it is not there, or may not or cannot be read, or is no plain file.
+            StorageError: the storage's.
+        """
 
     def read_many(self, paths: Sequence[str]) -> Iterator[bytes | OSError]:
         """The bytes of each file, or what :meth:`read` raised for that one file; in order."""
 
     def names(self, folder: str) -> dict[str, int]:
-        """File name to size in bytes for the files of one folder (no sub-folders); empty if it is not there."""
+        """File name to size in bytes for the files of one folder (no sub-folders); empty if it is not there.
+
+        What is no plain file, but has the name of a cell's, has the size ``NO_FILE``.
+        """
 
     def remove(self, path: str) -> None:
         """Delete one file if it is there."""
@@ -65,13 +79,25 @@ class LocalStorage:
 
     def write(self, path: str, data: bytes) -> None:
         target = self.folder / path
+        check_guard(self.root)
         with self._explained(target):
-            write_whole(target, data, durable=True)
+            try:
+                write_whole(target, data, durable=True)
+            except IsADirectoryError:
+                self._set_aside(path)
+                write_whole(target, data, durable=True)
 
     def read(self, path: str) -> bytes:
         target = self.folder / path
-        with self._explained(target, *_OF_ONE_FILE), target.open("rb", buffering=0) as stream:
-            return stream.readall()
+        try:
+            with open(target, "rb", buffering=0, opener=_open_at_once) as stream:
+                if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                    raise OSError(errno.EINVAL, "not a plain file", str(target))
+                return stream.readall()
+        except OSError as error:
+            if isinstance(error, _OF_ONE_FILE) or error.errno in _OF_ONE_ENTRY:
+                raise
+            raise self._explain(error, target) from error
 
     def read_many(self, paths: Sequence[str]) -> Iterator[bytes | OSError]:
         for path in paths:
@@ -82,22 +108,29 @@ class LocalStorage:
         place = self.folder / folder
         with self._explained(place), contextlib.suppress(FileNotFoundError), os.scandir(place) as entries:
             for entry in entries:
-                if entry.name.startswith(".") or not entry.is_file():
-                    continue
-                with contextlib.suppress(FileNotFoundError):  # moved or removed since the folder was opened
-                    found[entry.name] = entry.stat().st_size
+                if not entry.name.startswith(".") and (size := _size(entry)) is not None:
+                    found[entry.name] = size
         return found
 
     def remove(self, path: str) -> None:
-        with self._explained(self.folder / path):
-            (self.folder / path).unlink(missing_ok=True)
+        target = self.folder / path
+        with self._explained(target):
+            if os.path.isdir(target) and not target.is_symlink():  # noqa: PTH112 (pathlib's raises)
+                self._set_aside(path)
+            target.unlink(missing_ok=True)
 
     def move(self, path: str, target: str) -> None:
         source, goal = self.folder / path, self.folder / target
         with self._explained(goal), contextlib.suppress(FileNotFoundError):
-            if source.exists():
+            if os.path.lexists(source):
                 goal.parent.mkdir(parents=True, exist_ok=True)
+                if os.path.lexists(goal) and (goal.is_dir() or os.path.isdir(source)):  # noqa: PTH112 (as above)
+                    goal = goal.with_name(f"{goal.name}.{time.time_ns()}")
                 source.replace(goal)
+
+    def _set_aside(self, path: str) -> None:
+        """Make room for a file where somebody has made a folder."""
+        self.move(path, f"quarantine/{path.removeprefix('cells/')}")
 
     @contextlib.contextmanager
     def exclusive(self, folder: str) -> Iterator[None]:
@@ -245,35 +278,19 @@ def open_storage(root: str | Path) -> Storage:
     return LocalStorage(Path(text.removeprefix("file://")))
 
 
-def lock_file(handle: int, *, wait: bool) -> bool | None:
-    """Lock an open file or folder for this process; False if another holds it and we don't ``wait``.
-
-    The lock ends with the process, however it dies. None where there are no locks (some network file systems, Windows).
-    """
-    try:
-        import fcntl
-    except ImportError:
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe must not make us wait for its other end
 
 
-def process_lives(pid: int) -> bool:
-    """Whether a process of this number runs on this host (a zombie doesn't)."""
+def _size(entry: os.DirEntry[str]) -> int | None:
+    """Bytes of a file; None for what is none of ours: a sub-folder, or an entry that is gone."""
     try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    with contextlib.suppress(OSError, IndexError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return True
+        if entry.is_file():
+            return entry.stat().st_size
+    except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            return None  # moved or removed since the folder was opened
+    return NO_FILE if entry.name.endswith(_SUFFIXES) else None
 
 
 def _bytes_or_error(storage: Storage, path: str) -> bytes | OSError:

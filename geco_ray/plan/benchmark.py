@@ -60,9 +60,13 @@ class Benchmark:
         reading: the :class:`analysis.topic.Topic` that reads its finished cells.
         check_inputs: takes cells and the data folder, opens what the cells need, and raises UserError for what is
             missing, before anything is written; left out where there is nothing to open.
+        find_missing: takes cells and the data folder and gives one sentence for everything that a run would not find
+            or would refuse, without a tokenizer, a model or the network; may be left out.
+        units: takes a stage and a cell's values (:meth:`Cell.params`) and gives how much work it is, in any unit, for
+            the estimates of a plan; left out, all cells of a kind cost the same.
         pack_key: cells of one stage and kind with the same key are computed together.
         components: axis to the registry whose components it takes, as ``geco-ray ls`` shows them.
-        health: gives facts for ``geco-ray doctor`` from the data folder; may be left out.
+        health: gives a list of :class:`~geco_ray.plan.asset.Asset` from the data folder; may be left out.
     """
 
     name: str
@@ -74,6 +78,8 @@ class Benchmark:
     work: str
     reading: str
     check_inputs: str | None = None
+    find_missing: str | None = None
+    units: str | None = None
     pack_key: Callable[[Any], Hashable] = own_pack
     components: Mapping[str, str] = field(default_factory=dict)
     health: str | None = None

@@ -10,6 +10,7 @@ from geco_ray.cells import Cell
 from geco_ray.experiments.base import WorkerContext, served_stage
 from geco_ray.experiments.worker import ModelActor, Outcome
 from geco_ray.ledger import Ledger
+from geco_ray.runtime.attempts import died_too_often, node_was_lost
 
 Report = Callable[[Outcome], None]
 _CPU_SHARE = 0.001
@@ -103,11 +104,11 @@ class _Crew:
         if self._ledger.get(cell) is not None:  # it died between the commit and the answer
             self._report(Outcome(cell.id, cell.title, 0.0))
             return
-        self._deaths[cell.id] += not _node_was_lost(error)
+        self._deaths[cell.id] += not node_was_lost(error)
         if self._deaths[cell.id] < _ATTEMPTS:
             self._queue.put_back(cell)
             return
-        lost = RuntimeError(f"its worker died {_ATTEMPTS} times ({type(error).__name__})")
+        lost = died_too_often(error, _ATTEMPTS)
         self._ledger.fail(cell, lost)
         self._report(Outcome(cell.id, cell.title, 0.0, str(lost)))
 
@@ -117,8 +118,3 @@ class _Crew:
 
         for actor in self._actors.values():
             ray.kill(actor)
-
-
-def _node_was_lost(error: Exception) -> bool:
-    """Whether an actor died with its node, which is no fault of the cell that it held (spot machines come and go)."""
-    return bool(getattr(error, "preempted", False)) or "node has died" in str(error)

@@ -44,6 +44,15 @@ def validate_cluster(config: dict[str, Any]) -> Refusal | None:
         logging.disable(before)
 
 
+def default_images() -> dict[str, str] | None:
+    """Amazon's regions to the image that Ray starts where a file names none; None for a Ray that does not tell."""
+    try:
+        from ray.autoscaler._private.aws.config import DEFAULT_AMI
+    except ImportError:
+        return None
+    return dict(DEFAULT_AMI)
+
+
 def _refusal(validate: Any, config: dict[str, Any]) -> Refusal | None:
     try:
         validate(config)

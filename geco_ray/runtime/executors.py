@@ -90,7 +90,7 @@ class RayExecutor:
 
             self._stack.enter_context(ray_session(self._settings, self._on_death))
             self._started = True
-            self._warn_of_a_folder_that_others_may_not_see()
+            self._meet_the_cluster()
         if wave.stage.runs_as == "trials":
             from geco_ray.runtime.trials import run_trials
 
@@ -103,14 +103,22 @@ class RayExecutor:
             context = self._context_with(wave.stage, gpus)
             run_on_actors(wave.ready, context, self._actor_count(gpus), gpus, progress.report)
 
-    def _warn_of_a_folder_that_others_may_not_see(self) -> None:
-        if (self._settings.address or os.environ.get("RAY_ADDRESS")) and "://" not in self._context.root:
-            self._console.print(
+    def _meet_the_cluster(self) -> None:
+        """Say which cluster this is and ask its nodes; of those that are not there yet, say what they must see."""
+        address = self._settings.address or os.environ.get("RAY_ADDRESS")
+        if address in (None, "", "local"):
+            return
+        from geco_ray.runtime.probe import joined, probe_nodes
+
+        self._say(joined(str(address)))
+        if not probe_nodes(self._context.root) and "://" not in self._context.root:
+            self._say(
                 f"note: every node of the cluster must see {self._context.root} as its own; "
-                "else give --root s3://BUCKET/PATH",
-                highlight=False,
-                soft_wrap=True,
+                "else give --root s3://BUCKET/PATH"
             )
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, highlight=False, soft_wrap=True)
 
     def _available(self, resource: str) -> float:
         import ray

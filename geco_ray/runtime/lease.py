@@ -2,7 +2,9 @@
 
 The lock is what counts on one host: the system gives it back when its process ends, however it ends, so a lease can't
 go stale, two takers can't both win, and a process number that is used again means nothing. The file's content is for
-people, and for other hosts, where a lock may not be seen.
+people, and for other hosts, where a lock may not be seen: for them its holder touches the file every few seconds. A
+lease of another host that nobody has touched for ``WAIT_SECONDS`` is taken over, by putting a new file in its place; a
+holder that slept meanwhile finds that the file is not its own any more, writes nothing and ends.
 """
 
 from __future__ import annotations
@@ -12,25 +14,37 @@ import json
 import os
 import socket
 import stat
-from collections.abc import Iterator
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from geco_ray.errors import LeaseError, StorageError
-from geco_ray.ledger.storage import LocalStorage, Storage, lock_file, process_lives
+from geco_ray.errors import GecoRayWarning, LeaseError, StorageError
+from geco_ray.ledger.locks import guarded_writes, lock_file, process_lives
+from geco_ray.ledger.storage import LocalStorage, Storage
 
 # No link is followed (its target may be anything), and a pipe does not make us wait for its other end.
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+BEAT_SECONDS = 2.0  # between two touches of the lease by its holder
+WAIT_SECONDS = 60.0  # without a touch, after which the holder of another host is taken for gone
+_EARLY_SECONDS = 2 * BEAT_SECONDS  # how long a living holder may take to show itself before anything heavy is loaded
 
 
 @contextlib.contextmanager
-def lease(storage: Storage) -> Iterator[None]:
+def lease(storage: Storage, on_loss: Callable[[LeaseError], None] | None = None) -> Iterator[None]:
     """Hold ``lease.json`` in a local run folder while the block runs; a bucket is not guarded.
 
-    Temporary files that killed processes of this host left in the folder are cleaned up first.
+    Temporary files that killed processes of this host left in the folder are cleaned up first. If another driver takes
+    the folder over, since this process did not run for a while, its further writes to the ledger raise LeaseError.
+
+    Args:
+        storage: of the run folder.
+        on_loss: called from another thread with what happened when the folder has been taken over.
 
     Raises:
-        LeaseError: another living process of this host, or any process of another host, holds it.
+        LeaseError: another living process of this host, or of another host, holds it.
         StorageError: the folder can't be written.
     """
     if not isinstance(storage, LocalStorage):
@@ -39,12 +53,50 @@ def lease(storage: Storage) -> Iterator[None]:
     path = storage.folder / "lease.json"
     handle = _take(path)
     try:
-        storage.sweep()
-        yield
+        with guarded_writes(storage.root, lambda: _require_own(handle, path)), _touched(handle, path, on_loss):
+            storage.sweep()
+            yield
+    except BaseException:
+        storage.sweep()  # what workers were writing when they were ended
+        raise
     finally:
         if _is_open_at(handle, path):
             path.unlink(missing_ok=True)
         os.close(handle)
+
+
+@contextlib.contextmanager
+def _touched(handle: int, path: Path, on_loss: Callable[[LeaseError], None] | None) -> Iterator[None]:
+    """Show other hosts that we live, while the block runs, and look whether the lease is still ours."""
+    ended = threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(BEAT_SECONDS):
+            try:
+                _require_own(handle, path)
+                os.utime(handle if os.utime in os.supports_fd else path)
+            except LeaseError as error:
+                if on_loss is not None and not ended.is_set():
+                    on_loss(error)
+                return
+            except OSError:
+                continue  # the disk does not answer now, and may do so the next time
+
+    thread = threading.Thread(target=beat, name="lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()  # or it could touch a file that is another one's by then
+
+
+def _require_own(handle: int, path: Path) -> None:
+    if not _is_open_at(handle, path):
+        raise LeaseError(
+            f"{path.parent}: this run did not go on for {WAIT_SECONDS:.0f} s or more, and another driver has taken the "
+            "run folder over (or its lease was deleted). Nothing more is written; finished cells are kept."
+        )
 
 
 def lease_holder(storage: Storage) -> tuple[str, int] | None:
@@ -89,7 +141,7 @@ def refuse_if_held(storage: Storage) -> None:
             locked = lock_file(handle, wait=False)
             if locked is False:
                 _refuse(path, handle)
-            _refuse_unlocked(path, handle, locks=locked is not None)
+            _refuse_unlocked(path, handle, locks=locked is not None, patience=_EARLY_SECONDS)
     finally:
         os.close(handle)
 
@@ -103,9 +155,10 @@ def _take(path: Path) -> int:
             if locked is False:
                 _refuse(path, handle)
             if _is_open_at(handle, path):  # else its holder removed it between our opening and locking
-                _refuse_unlocked(path, handle, locks=locked is not None)
-                _sign(path, handle)
-                return handle
+                if not _refuse_unlocked(path, handle, locks=locked is not None, patience=WAIT_SECONDS):
+                    _sign(path, handle)
+                    return handle
+                _clear(path, handle)
         except BaseException:
             os.close(handle)
             raise
@@ -164,16 +217,61 @@ def _holder(handle: int) -> tuple[str, int] | None:
     return (host, pid) if type(host) is str and type(pid) is int and pid > 0 else None
 
 
-def _refuse_unlocked(path: Path, handle: int, *, locks: bool) -> None:
-    """No lock was in the way: refuse if the holder may live on another host, or lives here and there are no locks."""
+def _refuse_unlocked(path: Path, handle: int, *, locks: bool, patience: float) -> bool:
+    """No lock was in the way: refuse if the holder lives here and there are no locks, or shows itself on another host.
+
+    Returns:
+        Whether it was one of another host that did not touch the lease for ``patience`` seconds.
+    """
     holder = _holder(handle)
-    if holder is not None and (holder[0] != socket.gethostname() or (not locks and process_lives(holder[1]))):
-        _refuse(path, handle)
+    if holder is None:
+        return False
+    if holder[0] == socket.gethostname():
+        if not locks and process_lives(holder[1]):
+            _refuse(path, handle)
+        return False
+    if patience >= WAIT_SECONDS:
+        warnings.warn(
+            f"{path.parent}: process {holder[1]} on {holder[0]} held this run folder and may be gone; "
+            f"waiting {WAIT_SECONDS:.0f} s for a sign of it",
+            GecoRayWarning,
+            stacklevel=2,
+        )
+    seen, until = _last_touch(path), time.monotonic() + patience
+    while time.monotonic() < until:
+        time.sleep(min(BEAT_SECONDS / 4, patience))
+        if _last_touch(path) != seen:
+            _refuse(path, handle)
+    return True
+
+
+def _last_touch(path: Path) -> tuple[int, int] | None:
+    """Which file is the lease and when it was touched; opened anew, as a network file system may remember old times."""
+    try:
+        handle = os.open(path, os.O_RDONLY | _PLAIN)
+    except OSError:
+        return None
+    try:
+        facts = os.fstat(handle)
+        return facts.st_ino, facts.st_mtime_ns
+    finally:
+        os.close(handle)
+
+
+def _clear(path: Path, handle: int) -> None:
+    """Take away the lease that was found stale, and no other: one that somebody has put there meanwhile is put back."""
+    aside = path.with_name(f".lease.{socket.gethostname()}.{os.getpid()}.{time.monotonic_ns()}.tmp")
+    with contextlib.suppress(FileNotFoundError):
+        path.rename(aside)
+        if not _is_open_at(handle, aside):
+            with contextlib.suppress(FileExistsError):
+                os.link(aside, path)
+        aside.unlink()
 
 
 def _refuse(path: Path, handle: int) -> NoReturn:
     host, pid = _holder(handle) or (socket.gethostname(), "of unknown number")
     raise LeaseError(
         f"{path.parent}: process {pid} on {host} works on this run folder. Wait for it, or, if you know that it is "
-        f"gone, delete {path}."
+        f"gone, delete {path} (that of another host is taken over once it has been silent for {WAIT_SECONDS:.0f} s)."
     )

@@ -14,16 +14,18 @@ from rich.text import Text
 
 from geco_ray.arithmetic import set_arithmetic
 from geco_ray.cells import Cell
-from geco_ray.errors import GecoRayError, RayDiedError
+from geco_ray.errors import GecoRayError, LeaseError, RayDiedError
 from geco_ray.experiments.base import WorkerContext
 from geco_ray.ledger import Ledger
 from geco_ray.plan.benchmark import Stage, benchmarks, load_named, stage_owners, stages
 from geco_ray.plan.config import RunSettings
+from geco_ray.plan.costs import expected_seconds, measured, shipped
 from geco_ray.plan.expand import packs
 from geco_ray.plan.remaining import Plan, make_plan
 from geco_ray.runtime.executors import Executor, InlineExecutor, RayExecutor, Wave, check_device
 from geco_ray.runtime.lease import give_back, lease, refuse_if_held
 from geco_ray.runtime.progress import RunProgress
+from geco_ray.runtime.session_folder import remove_folders
 
 
 class Interrupted(GecoRayError):
@@ -61,16 +63,19 @@ def _ignored_hang_up(number: signal.Signals) -> bool:
 
 
 @contextlib.contextmanager
-def _stop_on_signals() -> Iterator[None]:
+def _stop_on_signals(at_second: Callable[[int], None]) -> Iterator[None]:
     """Let SIGINT, SIGTERM and SIGHUP raise :class:`_Stop` in the block; only the main thread gets signals.
 
-    A SIGHUP that is ignored when we come, as under ``nohup``, stays ignored.
+    A SIGHUP that is ignored when we come, as under ``nohup``, stays ignored. A second signal would break the clearing
+    up that the first has begun, so it does not raise but calls ``at_second``, which has to end the process.
     """
 
     received: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
         received.append(number)
+        if len(received) > 1:
+            at_second(number)
         raise _Stop(number)
 
     if threading.current_thread() is not threading.main_thread():
@@ -111,33 +116,54 @@ def run_plan(plan: Plan, cells: list[Cell], settings: RunSettings, console: Cons
         ResourceError: no worker can ever have what is asked for. Interrupted, KeyboardInterrupt: stopped from outside.
     """
     set_arithmetic(settings.arithmetic)
-    left = {cell.id for stage in plan.stages for cell in stage.left}
-    waiting = [cell for cell in cells if cell.id in left]
     ledger = Ledger(settings.root)
-    refuse_if_held(ledger.storage)
-    check_device(settings)
-    check_inputs(waiting, settings)
-    # One thread everywhere: sums in another order would give other bytes inline than on Ray, or on another machine.
-    context = WorkerContext(ledger.root, settings.data_dir, settings.device, threads=1)
     try:
-        _run_waves(cells, settings, console, ledger, context)
+        with _stop_on_signals(_end_at_once(ledger, console)):
+            _check_and_run(plan, cells, settings, console, ledger)
     except KeyboardInterrupt as stopped:
         number = stopped.number if isinstance(stopped, _Stop) else signal.SIGINT
         raise Interrupted(number, make_plan(cells, ledger, settings.pack).left) from None
     return make_plan(cells, ledger, settings.pack)
 
 
+def _check_and_run(plan: Plan, cells: list[Cell], settings: RunSettings, console: Console, ledger: Ledger) -> None:
+    left = {cell.id for stage in plan.stages for cell in stage.left}
+    waiting = [cell for cell in cells if cell.id in left]
+    refuse_if_held(ledger.storage)
+    check_device(settings)
+    check_inputs(waiting, settings)
+    # One thread everywhere: sums in another order would give other bytes inline than on Ray, or on another machine.
+    context = WorkerContext(ledger.root, settings.data_dir, settings.device, threads=1)
+    _run_waves(cells, settings, console, ledger, context)
+
+
+def _end_at_once(ledger: Ledger, console: Console) -> Callable[[int], None]:
+    """What a second signal does: end our Ray and its folders, give the run folder back, and end this process."""
+
+    def end(number: int) -> None:
+        try:
+            remove_folders()
+            ledger.storage.sweep()  # what the workers were writing when they were ended
+            give_back(ledger.storage)
+            console.print(f"stopped at once by a second {signal.Signals(number).name}. Finished cells are kept.")
+        finally:
+            os._exit(128 + number)
+
+    return end
+
+
 def _run_waves(
     cells: list[Cell], settings: RunSettings, console: Console, ledger: Ledger, context: WorkerContext
 ) -> None:
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_stop_on_signals())
-        stack.enter_context(lease(ledger.storage))
+        stack.enter_context(lease(ledger.storage, _end_without_lease(console)))
         plan = make_plan(cells, ledger, settings.pack)  # again: another driver may have worked here until now
         left = {cell.id for planned in plan.stages for cell in planned.left}
         for damaged_stage, damaged in plan.damaged().items():
             ledger.quarantine(damaged_stage, damaged)
-        progress = stack.enter_context(RunProgress(len(left), console, quiet=settings.quiet))
+        progress = stack.enter_context(
+            RunProgress(len(left), console, quiet=settings.quiet, expected=_expected_seconds(plan, ledger))
+        )
         executor: Executor
         if settings.executor == "inline":
             executor = InlineExecutor(context)
@@ -155,6 +181,12 @@ def _run_waves(
                 progress.set_finished(finished)
 
 
+def _expected_seconds(plan: Plan, ledger: Ledger) -> dict[str, float]:
+    """Id to what each cell that is left will take, by what is done here and what was measured for the package."""
+    own = measured(record for planned in plan.stages for record in ledger.records(planned.stage.name))
+    return expected_seconds((cell for planned in plan.stages for cell in planned.left), own, shipped())
+
+
 def _end_with_ray(cells: list[Cell], settings: RunSettings, ledger: Ledger, console: Console) -> Callable[[str], None]:
     """What is done when Ray itself dies: it is said, the lease is given back, and the process ends."""
 
@@ -169,6 +201,19 @@ def _end_with_ray(cells: list[Cell], settings: RunSettings, ledger: Ledger, cons
             console.print(Text.assemble(("error:", "red"), f" {error}"), soft_wrap=True)
         finally:
             os._exit(RayDiedError.exit_code)  # the main thread waits in Ray's compiled parts and can't be reached
+
+    return end
+
+
+def _end_without_lease(console: Console) -> Callable[[LeaseError], None]:
+    """What is done when another driver has taken the folder over: this one ends, with its Ray, and touches nothing."""
+
+    def end(error: LeaseError) -> None:
+        try:
+            remove_folders()
+            console.print(Text.assemble(("error:", "red"), f" {error}"), soft_wrap=True)
+        finally:
+            os._exit(LeaseError.exit_code)  # the main thread may be anywhere
 
     return end
 

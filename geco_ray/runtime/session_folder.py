@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from geco_ray.errors import ResourceError
-from geco_ray.ledger.storage import lock_file
+from geco_ray.ledger.locks import lock_file
 
 _MARKER = "geco_ray.lock"
 _LONGEST_SOCKET = 103 if sys.platform == "darwin" else 107  # bytes of its path

@@ -18,6 +18,7 @@ from geco_ray.experiments.base import WorkerContext
 from geco_ray.experiments.worker import Outcome, run_pack
 from geco_ray.ledger import Ledger
 from geco_ray.plan.benchmark import owner_of
+from geco_ray.runtime.attempts import counted_by, died_too_often
 from geco_ray.runtime.session_folder import remove_folder, temporary_folder
 
 Report = Callable[[Outcome], None]
@@ -101,6 +102,7 @@ class _Inbox:
     report: Report | None = None
     storage_error: str | None = None
     reported: set[int]  # the packs whose trials came to an end of their own
+    errors: dict[int, object]  # the last error that ended the worker of a pack
 
 
 def _listener() -> Any:
@@ -141,9 +143,14 @@ def run_trials(packs: Sequence[tuple[Cell, ...]], context: WorkerContext, gpus: 
         StorageError: a worker could not write the ledger; the trials still waiting are not started.
     """
     folder = temporary_folder()
-    _Inbox.report, _Inbox.storage_error, _Inbox.reported = report, None, set()
+    _Inbox.report, _Inbox.storage_error, _Inbox.reported, _Inbox.errors = report, None, set(), {}
+
+    def note(trial: Any, error: object) -> None:
+        _Inbox.errors[trial.config["pack"]] = error
+
     try:
-        results = _tuner(packs, context, gpus, folder).fit()
+        with counted_by(note):
+            results = _tuner(packs, context, gpus, folder).fit()
     finally:
         _Inbox.report = None
         remove_folder(folder)
@@ -179,8 +186,8 @@ def _tuner(packs: Sequence[tuple[Cell, ...]], context: WorkerContext, gpus: floa
 def _note_lost_packs(packs: Sequence[tuple[Cell, ...]], context: WorkerContext, report: Report) -> None:
     """A trial whose process died once too often reported nothing: its cells that are not done have failed."""
     ledger = Ledger(context.root)
-    lost = RuntimeError(f"its worker died {_RETRIES_OF_A_DEAD_WORKER + 1} times")
     for number, pack in enumerate(packs):
+        lost = died_too_often(_Inbox.errors.get(number), _RETRIES_OF_A_DEAD_WORKER + 1)
         for cell in () if number in _Inbox.reported else pack:
             if ledger.get(cell) is None:
                 ledger.fail(cell, lost)

@@ -17,7 +17,7 @@ from geco_ray.runtime.session_folder import remove_folders
 
 _LOCAL_SECONDS = 0.5  # between two looks at the processes of a Ray of our own
 _REMOTE_SECONDS = 2.0  # between two connections to the head of a cluster
-_REMOTE_PATIENCE = 10.0  # how long the head may not answer
+_REMOTE_PATIENCE = 6.0  # how long the head may not answer; Ray itself ends us after 8 s or more
 
 
 @contextlib.contextmanager
@@ -73,18 +73,24 @@ def _processes_gone() -> Callable[[], str | None]:
 
 
 def _head_gone() -> Callable[[], str | None]:
-    """A look at whether the head's control service still takes connections."""
+    """A look at whether the head's control service, and the raylet that we are connected to, take connections."""
     import ray
+    import ray._private.worker as worker
 
-    address = ray.get_runtime_context().gcs_address
-    host, _, port = address.rpartition(":")
-    answered = time.monotonic()
+    node = worker._global_node
+    looked_at = {f"the head at {(head := ray.get_runtime_context().gcs_address)}": head}
+    if node is not None and node.node_manager_port:
+        looked_at["this machine's raylet"] = f"{node.node_ip_address}:{node.node_manager_port}"
+    answered = dict.fromkeys(looked_at, time.monotonic())
 
     def look() -> str | None:
-        nonlocal answered
-        with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), timeout=2):
-            answered = time.monotonic()
-        silent = time.monotonic() - answered
-        return f"the head at {address} has not answered for {silent:.0f} s" if silent > _REMOTE_PATIENCE else None
+        for name, address in looked_at.items():
+            host, _, port = address.rpartition(":")
+            with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), timeout=2):
+                answered[name] = time.monotonic()
+            silent = time.monotonic() - answered[name]
+            if silent > _REMOTE_PATIENCE:
+                return f"{name} has not answered for {silent:.0f} s"
+        return None
 
     return look

@@ -8,7 +8,7 @@ import pytest
 
 from analysis.aggregate import over_seeds, ratio, reasons
 from analysis.cfe.tables import bootstrap_seed
-from analysis.intervals import Interval, bootstrap, lead
+from analysis.intervals import Interval, bootstrap
 
 
 def test_over_seeds_has_ddof_1_and_counts_what_is_there() -> None:
@@ -55,18 +55,3 @@ def test_bootstrap_follows_the_authors_index_matrix() -> None:
 def test_bootstrap_without_spread_has_no_bounds() -> None:
     assert bootstrap([], 1) == Interval(None, None, None, 0)
     assert bootstrap([0.5, float("nan")], 1) == Interval(0.5, None, None, 1)
-
-
-def test_lead_is_decisive_only_when_no_interval_reaches_the_best() -> None:
-    clear = {"a": Interval(0.9, 0.8, 1.0, 5), "b": Interval(0.5, 0.4, 0.6, 5), "c": Interval(None, None, None, 0)}
-    found = lead(clear)
-    assert found is not None
-    assert (found.best, found.rivals, found.decisive, found.compared) == ("a", (), True, 2)
-    close = lead(clear | {"d": Interval(0.85, 0.7, 0.95, 5), "e": Interval(0.2, None, None, 1)})
-    assert close is not None
-    assert close.rivals == ("d", "e")
-    assert not close.decisive
-    smallest = lead(clear, largest=False)
-    assert smallest is not None
-    assert smallest.best == "b"
-    assert lead({"c": clear["c"]}) is None

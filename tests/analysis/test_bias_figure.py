@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from analysis.geco.bias_figure import bias_figure
+from analysis.geco.figures.bias import bias_figure
 
 
 def table(shares: dict[tuple[str, str], list[float | None]], labels: tuple[str, ...], scope: str) -> pd.DataFrame:
@@ -53,4 +53,4 @@ def test_undefined_shares_and_classes_of_another_attribute_can_be_drawn(values: 
 
 
 def test_drawing_imports_no_torch_and_no_ray(assert_imports_nothing: Callable[..., str]) -> None:
-    assert_imports_nothing("import analysis.geco.bias_figure", ["torch", "ray", "matplotlib.pyplot"])
+    assert_imports_nothing("import analysis.geco.figures.bias", ["torch", "ray", "matplotlib.pyplot"])

@@ -12,13 +12,17 @@ import pandas as pd
 import pytest
 
 from analysis.cfe import frames as cfe_frames
+from analysis.cfe.comparisons import comparison_table as cfe_comparisons
 from analysis.cfe.findings import family_findings
 from analysis.cfe.ranking import agreement, rank_table, ranks
 from analysis.cfe.tables import table_6
 from analysis.cfe.views import table_6_views
 from analysis.findings import listed
 from analysis.geco import frames as geco_frames
+from analysis.geco.findings import references
 from analysis.geco.sentences import examples
+from analysis.geco.statistics.comparisons import comparison_table as geco_comparisons
+from analysis.geco.styles import METHODS as METHOD_NAMES
 from analysis.geco.styles import TITLES
 from analysis.geco.tables import accuracy_table, metric_table
 from analysis.geco.views import mass_views
@@ -46,7 +50,8 @@ def test_kendalls_w_corrects_for_ties() -> None:
     assert ranks(tied)["f"].tolist() == [1.5, 1.5, 3.0]
     level = agreement(pd.DataFrame({"f": [1.0, 1.0], "g": [1.0, 1.0]}))
     assert level is not None
-    assert level.w == 1.0
+    assert level.w is None
+    assert "no order to compare" in family_findings(level)[0]
 
 
 def test_agreement_leaves_out_gaps_and_says_when_nothing_is_left() -> None:
@@ -72,18 +77,38 @@ def test_ranks_within_families_stand_beside_their_agreement() -> None:
     assert table.loc[table["dataset"] == "heloc", "kendalls_w"].isna().all()
 
 
-def test_a_close_race_is_called_not_decisive(full_ledger: Any) -> None:
+def test_a_close_race_is_no_lead(full_ledger: Any) -> None:
     frames = cfe_frames.load(full_ledger)
-    found = table_6_views(table_6(frames))[0].findings
-    assert re.search(r"Most robust: RobX robust-first, .*; not decisive, .* RobX balanced", found[0])
-    assert found[1].startswith("Closest: APΔS")
-    assert found[1].endswith("a decisive lead.")
+    found = table_6_views(table_6(frames), pairs=cfe_comparisons(frames))[0].findings
+    assert re.search(r"^Most robust among.*: RobX robust-first, .*over requests alone", found[0])
+    assert re.match(r"Closest: APΔS, 0.78 ± 0.\d+; closer than ", found[2])
     assert any("ROAR-LIME" in sentence and "only 76 %" in sentence for sentence in found)
+    assert "decisive" not in " ".join(found)
+
+
+def test_one_model_is_compared_over_its_sentences_alone(full_ledger: Any) -> None:
     scored = geco_frames.load(full_ledger)
-    mass = mass_views(metric_table(scored), accuracy_table(scored))[0].findings
+    pairs = geco_comparisons(scored.score, references(METHOD_NAMES, scored.score["method"]))
+    mass = mass_views(metric_table(scored), accuracy_table(scored), pairs=pairs)[0].findings
     best = TITLES.of("method", ["gradient_shap"])["gradient_shap"]  # not Pattern Variant, which never sees the model
-    assert mass[0].startswith(f"BERT-ZS: among the methods that explain the model, {best} has")
-    assert "n=1 is too few" in mass[0]
+    (one_model,) = [text for text in mass if text.startswith("BERT-ZS: ")]
+    assert one_model.startswith(f"BERT-ZS: the highest mean mass accuracy is that of {best}, ")
+    assert "over source sentences alone" in one_model
+    assert "not told apart over seeds (" in one_model
+    assert "no interval" in one_model
+
+
+def test_equals_share_the_lead(kit: Any) -> None:
+    ledger = kit.FakeLedger()
+    for method in ("saliency", "lime"):
+        for seed, value in enumerate((0.5, 0.6)):
+            model = kit.train_cell("binary_gender_all", "BERT-C", seed)
+            explained = kit.ExplainCell(model, method, kit.NoOptions(), None)
+            ledger.put(explained, kit.explain_table([[1, 0, 0, 0]], [True], np.array([value])))
+            ledger.put(kit.ScoreCell(explained), kit.score_table([(value, True, None)]))
+    frames = geco_frames.load(ledger)
+    (view,) = mass_views(metric_table(frames), accuracy_table(frames))
+    assert view.findings[0].startswith("BERT-C: LIME and Saliency share the highest mean mass accuracy, 0.55 ± 0.07.")
 
 
 def test_methods_at_chance_are_named(kit: Any) -> None:
@@ -97,11 +122,13 @@ def test_methods_at_chance_are_named(kit: Any) -> None:
             ledger.put(explained, kit.explain_table(truth, [True, True], np.array([value, value])))
             ledger.put(kit.ScoreCell(explained), kit.score_table([(value, True, None)] * 2))
     frames = geco_frames.load(ledger)
-    (view,) = mass_views(metric_table(frames), accuracy_table(frames))
-    assert view.findings == (
-        "BERT-C: among the methods that explain the model, InputXGradient has the highest mass accuracy, "
-        "0.83 [0.80, 0.90], a decisive lead. Not above chance: Saliency.",
+    pairs = geco_comparisons(frames.score, frozenset())
+    (view,) = mass_views(metric_table(frames), accuracy_table(frames), pairs=pairs)
+    (finding,) = view.findings
+    assert finding.startswith(
+        "BERT-C: the highest mean mass accuracy is that of InputXGradient, 0.83 ± 0.06; ahead of "
     )
+    assert finding.endswith(" Not shown to be above chance: Saliency.")
 
 
 def test_listed() -> None:
@@ -159,7 +186,7 @@ def test_pages_stand_alone_and_escape_what_they_show(kit: Any, tmp_path: Path) -
         identifiers = re.findall(r'<[^>]* id="([^"]+)"', text)
         assert len(identifiers) == len(set(identifiers))
     index = (tmp_path / "index.html").read_text()
-    assert index.count("<svg") == 3
+    assert index.count("<svg") == index.count("<figure")
     for link in re.findall(r'<li><a href="([^"]+)"', index):
         assert (tmp_path / link).is_file()
 
@@ -188,7 +215,7 @@ def test_references_are_marked_and_left_out_of_the_comparison(kit: Any) -> None:
     assert view.findings[0].startswith(
         "BERT-C: InputXGradient, the only method that explains the model, has mass accuracy 0."
     )
-    assert any("Uniform random draws" in note and "covariance" in note for note in view.notes)
+    assert any("References are methods that say they explain no model" in note for note in view.notes)
 
 
 def test_ties_are_no_order() -> None:

@@ -14,7 +14,7 @@ from analysis.cfe.model_tables import MACRO, base_models, descriptor_table
 from analysis.cfe.runtimes import runtime_table
 from analysis.cfe.tables import table_6
 from analysis.geco import frames as geco_frames
-from analysis.geco.significance import signed_rank, signed_rank_table
+from analysis.geco.statistics.signed_rank import signed_rank, signed_rank_table
 from analysis.geco.tables import ranking_table
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from analysis.cfe.figures import frontier
+from analysis.cfe.figures.trade_off import frontier
 from analysis.report import print_tables, read_numbers, write_report
 from geco_ray.errors import StorageError
 
@@ -23,8 +23,8 @@ def shown(ledger: Any, ids: Any = None) -> str:
 
 
 def test_the_analysis_imports_neither_torch_nor_ray(assert_imports_nothing: Callable[..., str]) -> None:
-    ours = "analysis.report, analysis.page, analysis.geco.words_page, analysis.cfe.runtimes, analysis.cfe.figures"
-    code = f"import {ours}, analysis.geco.significance, analysis.geco.figures"
+    ours = "analysis.report, analysis.geco.words_page, analysis.cfe.runtimes, analysis.cfe.figures.families"
+    code = f"import {ours}, analysis.geco.statistics.signed_rank, analysis.geco.figures.mass"
     assert_imports_nothing(code, ["torch", "ray", "transformers", "sklearn", "captum", "matplotlib.pyplot"])
 
 

@@ -39,7 +39,8 @@ def test_options_unlike_the_registered_defaults_are_named() -> None:
          {"paradigm_options": {"epochs": 20}, "method_options": {}, "sentences": 50}),
     )  # fmt: skip
     assert geco_sentence(with_geco_labels(rows)) == (
-        "Encoders: minilm (bert_c), tokenizer 1a2b (ola_cea). Options unlike the defaults: ola_cea epochs=2; "
+        "Encoders: minilm (bert_c), tokenizer 1a2b (ola_cea). A tokenizer is named by the first digits of its hash; "
+        "the model has no pretrained encoder. Options unlike the defaults: ola_cea epochs=2; "
         "Integrated Gradients n_steps=5 or 10. Explained: a sample of 50 source sentences."
     ).replace("bert_c", "BERT-C").replace("ola_cea", "OLA-CEA")
 
@@ -76,7 +77,7 @@ def test_the_line_is_part_of_the_page() -> None:
 
 def test_looking_up_defaults_imports_no_torch(assert_imports_nothing: Callable[..., str]) -> None:
     code = (
-        "from analysis.cfe.settings import tuned_defaults; d = tuned_defaults('paper', 'diabetes', 'wachter');"
+        "from analysis.cfe.settings import tuned_defaults; d = tuned_defaults('paper', 'diabetes', 'paper', 'wachter');"
         "assert d['trade_off'] is not None"
     )
     assert_imports_nothing(code, ["torch", "ray", "sklearn"])

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from analysis.figures import Picture, PlainFigure, heading, render
-from analysis.geco.bias_figure import bias_figure
+from analysis.geco.figures.bias import bias_figure
 from analysis.page import index_page
 from analysis.views import View, to_markdown
 from geco_ray.table import bare_html

@@ -79,6 +79,7 @@ def test_what_is_not_installed_here_is_called_as_in_the_record_else_by_its_name(
     for record, _ in ledger.cells.values():
         if record.params.get("method") == "gone":
             record.info["titles"] = {"method": "Gone Method", "dataset": "Loans Elsewhere"}
+            record.info["profiles"] = {"method": {"order": 0, "colour": "#123456", "aims": False, "later": 1}}
         if record.params.get("method") == "kdtree":
             record.info["titles"] = {"method": "An Old Title"}
     tables = seen(ledger, tmp_path)[0]
@@ -86,6 +87,10 @@ def test_what_is_not_installed_here_is_called_as_in_the_record_else_by_its_name(
     assert "Counterfactuals: Loans Elsewhere," in tables
     assert "| unheard |" in tables
     assert "| KD-tree |" in tables
+    assert tables.index("| Gone Method |") < tables.index("| KD-tree |") < tables.index("| unheard |")
+    (gone,) = [each.titles.kind("method") for each in read_numbers(ledger) if each.topic.name == "cfe"]
+    assert (gone.style("gone").colour, gone.style("gone").hollow) == ("#123456", True)
+    assert not gone.style("unheard").hollow  # nobody has said that it aims elsewhere
 
 
 def test_another_title_writes_the_report_again_and_the_same_one_does_not(kit: Any, tmp_path: Path) -> None:

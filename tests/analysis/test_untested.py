@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analysis.cfe.figures import trade_off_figures
+from analysis.cfe.figures.trade_off import trade_off_figures
 from analysis.cfe.frames import load
 from analysis.cfe.tables import table_6
 from analysis.cfe.untested import NO_REQUEST, NOT_YET
@@ -55,7 +55,7 @@ def test_the_figure_gives_the_same_reason(kit: Any, monkeypatch: pytest.MonkeyPa
     ledger = kit.FakeLedger()
     put(kit, ledger, 2026, [], {"seed": []}, [])
     said: list[str] = []
-    monkeypatch.setattr("analysis.cfe.figures.empty", lambda name, text: said.append(text))
+    monkeypatch.setattr("analysis.cfe.figures.trade_off.empty", lambda name, text: said.append(text))
     trade_off_figures(table_6(load(ledger)))
     assert said == [NO_REQUEST]
 

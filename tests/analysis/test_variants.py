@@ -5,26 +5,31 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from analysis.cfe.figures import _distance_range
+from analysis.cfe.figures.families import percent_text
+from analysis.cfe.figures.trade_off import _distance_range
+from analysis.cfe.findings import whole_percent
 from analysis.cfe.styles import TITLES
 from analysis.cfe.views import _family_header
-from analysis.figures import legend_columns
+from analysis.figures import ink_on, legend_columns
 from analysis.geco.styles import METHODS, PARADIGMS
-from analysis.views import ordered
+from analysis.styles import variants
+from analysis.views import ordered, percent
 
 
 def test_numbers_in_labels_sort_as_numbers() -> None:
     options = ("n_steps=10", "n_steps=5", "n_steps=200", "rate=0.01", "rate=1e-05", "rate=0.001")
     table = pd.DataFrame({"method": "integrated_gradients", "label": [f"IG [{text}]" for text in options]})
     table.loc[len(table)] = ["saliency", "Saliency"]
-    found = ordered(table, METHODS, "method", "label")
+    table["method_rank"] = [METHODS.style(name).rank for name in table["method"]]
+    found = ordered(table, "method", "label")
     assert found == ["Saliency", "IG [n_steps=5]", "IG [n_steps=10]", "IG [n_steps=200]", "IG [rate=1e-05]",
                      "IG [rate=0.001]", "IG [rate=0.01]"]  # fmt: skip
 
 
 def test_variants_of_one_model_are_styled_apart_and_the_first_keeps_its_style() -> None:
     names = ("BERT-C", *["OLA-CEA"] * 5)
-    found = PARADIGMS.variants([(name, f"{name} {place}") for place, name in enumerate(names)])
+    looks = {name: PARADIGMS.style(name) for name in names}
+    found = variants([(name, f"{name} {place}") for place, name in enumerate(names)], looks)
     assert found["BERT-C 0"] == PARADIGMS.style("BERT-C")
     assert found["OLA-CEA 1"] == PARADIGMS.style("OLA-CEA")
     assert len({(each.colour, each.marker) for each in found.values()}) == 6
@@ -57,3 +62,27 @@ def test_a_family_shows_the_grids_name_where_its_title_is_another_word() -> None
     assert [_family_header(name, titles[name]) for name in names] == [
         "New seed", "Parameter perturb. (bounded_parameter)", "Training config", "Deletion",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"),
+    [(1, "100.0"), (0, "0.0"), (0.9996, "99.96"), (0.99999, "99.999"), (None, "–")],
+)
+def test_a_hundred_percent_is_all_and_nothing_else(fraction: float | None, text: str) -> None:
+    assert percent(fraction, 1) == text
+
+
+def test_heat_maps_say_100_for_100_alone() -> None:
+    assert [percent_text(value) for value in (100, 99.97, 99.6, 99.4, 0.2, 0)] == [
+        "100",
+        "99.9",
+        "99.6",
+        "99",
+        "0.2",
+        "0",
+    ]
+    assert [whole_percent(value) for value in (1, 0.996, 0.61, 0.001, 0)] == ["100", ">99", "61", "<1", "0"]
+
+
+def test_ink_has_contrast_on_every_colour() -> None:
+    assert (ink_on((1, 1, 1)), ink_on((0, 0.13, 0.3)), ink_on((0.99, 0.9, 0.2))) == ("#000000", "#FFFFFF", "#000000")

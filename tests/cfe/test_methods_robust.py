@@ -1,4 +1,4 @@
-"""ROAR-LIME against lime and scikit-learn, RBR against autograd and a plain solver, and the tuning rule."""
+"""ROAR-LIME against lime and scikit-learn, RBR against autograd and a plain solver, RobX's streams."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-import yaml
 
-from geco_ray.cfe import tuning
 from geco_ray.cfe.methods.base import METHODS, GenerationTask
 from geco_ray.cfe.methods.rbr.losses import STEP, Loss, Optimistic, Pessimistic, Setting, minimise
 from geco_ray.cfe.methods.rbr.search import largest_distance, prepare_rbr, project_l1
-from geco_ray.cfe.methods.roar_lime.surrogate import Scaler, explain, fit_logistic, kernel_weights
+from geco_ray.cfe.methods.roar_lime.surrogate import Scaler, explain, fit_as_lime, fit_logistic, kernel_weights
 from geco_ray.cfe.rowwise import RowNet
-from geco_ray.cfe.tuning import Candidate, select
-from geco_ray.errors import UserError
 
 SAMPLES = 1000
 
@@ -88,6 +84,46 @@ def test_surrogate_equals_the_lime_package(toy_task: GenerationTask, toy_factual
     assert ours.weights * scaler.scale == pytest.approx(coefficients, abs=1.01e-4)
     intercept = explanation.intercept[1] - (coefficients / scaler.scale) @ scaler.mean
     assert ours.intercept == pytest.approx(intercept, abs=5e-4)
+
+
+def test_the_packages_regression_stops_near_the_optimum_and_not_at_it() -> None:
+    rng = np.random.default_rng(0)
+    x, weights = torch.tensor(rng.standard_normal((2000, 6))), torch.tensor(rng.random(2000))
+    labels = x @ torch.tensor(rng.standard_normal(6)) > 0.4
+    exact, lime = fit_logistic(x, labels, weights), fit_as_lime(x, labels, weights)
+    assert 0 < float((exact - lime).abs().max()) < 0.01 * float(exact.abs().max())
+
+
+def test_the_option_regression_changes_the_answer(toy_task: GenerationTask, toy_factuals: np.ndarray) -> None:
+    entry, points = METHODS.get("roar_lime"), {}
+    for regression in ("exact", "lime"):
+        options = entry.parse_options({"trade_off": 0.05, "samples": SAMPLES, "regression": regression})
+        points[regression] = entry.target(toy_task, options).generate(toy_factuals[:3], [0, 1, 2])
+    gaps = [np.abs(a.point - b.point).max() for a, b in zip(points["exact"], points["lime"], strict=True)]
+    assert 0 < max(gaps) < 0.05
+
+
+def test_settings_of_a_task_share_the_fit_and_answer_as_each_alone(
+    toy_task: GenerationTask, toy_factuals: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from geco_ray.cfe.methods.roar_lime import search
+
+    fitted: list[bytes] = []
+
+    def counted(x0: np.ndarray, *rest: object) -> object:
+        fitted.append(x0.tobytes())
+        return explain(x0, *rest)
+
+    monkeypatch.setattr(search, "explain", counted)
+    entry, rows = METHODS.get("roar_lime"), toy_factuals[:3]
+
+    def points(task: GenerationTask, trade_off: float) -> list[list[float]]:
+        options = entry.parse_options({"trade_off": trade_off, "samples": SAMPLES})
+        return [answer.point.tolist() for answer in entry.target(task, options).generate(rows, [0, 1, 2])]
+
+    together = [points(toy_task, value) for value in (0.05, 0.5)]
+    assert len(fitted) == 3
+    assert together == [points(replace(toy_task), value) for value in (0.05, 0.5)]
 
 
 def test_kernel_weights_by_hand() -> None:
@@ -238,78 +274,6 @@ def test_largest_distance_over_chunks() -> None:
     assert largest_distance(rows, chunk=1) == pytest.approx(5.0)
 
 
-def test_selection_is_lexicographic_and_the_first_of_equals_wins() -> None:
-    a = Candidate({"trade_off": 1.0}, 0.9, 0.1)
-    b = Candidate({"trade_off": 2.0}, 1.0, 5.0)
-    c = Candidate({"trade_off": 3.0}, 1.0, 2.0)
-    d = Candidate({"trade_off": 4.0}, 1.0, 2.0)
-    none = Candidate({"trade_off": 5.0}, 0.0, None)
-    assert select([none, a, b, c, d]) is c
-    assert select([none]) is none
-
-
-def test_the_record_holds_what_the_paper_protocol_selects() -> None:
-    for dataset in ("breast_cancer", "diabetes", "wine_quality", "heloc"):
-        assert tuning.tuned("wachter", "paper", dataset) == {"trade_off": 1.0, "learning_rate": 0.01}
-        assert tuning.tuned("roar_lime", "paper", dataset) in tuning.ROAR_LIME_GRID
-    assert tuning.tuned("wachter", "paper", "unknown") == {"trade_off": 1.0, "learning_rate": 0.01}
-    assert len(tuning.ROAR_LIME_GRID) == 25
-    assert [point["trade_off"] for point in tuning.ROAR_LIME_GRID][:5] == [0.0005, 0.001, 0.005, 0.01, 0.06]
-    assert tuning.ROAR_LIME_GRID[-1] == {"trade_off": 1.06}
-
-
-def test_a_data_set_without_a_record_gets_a_value_only_where_all_recorded_agree() -> None:
-    wachter, roar = METHODS.get("wachter").parse_options, METHODS.get("roar_lime").parse_options
-    agreed = {"trade_off": 1.0, "learning_rate": 0.01}
-    assert tuning.resolve_tuned("wachter", wachter({}), "paper", "loans") == agreed
-    assert tuning.resolve_tuned("wachter", wachter({"trade_off": 3}), "paper", "loans") == {**agreed, "trade_off": 3.0}
-    assert tuning.resolve_tuned("roar_lime", roar({"trade_off": 0.5}), "paper", "loans") == {"trade_off": 0.5}
-    assert tuning.resolve_tuned("roar_lime", roar({}), "paper", "diabetes") == {"trade_off": 0.005}
-    for method, options, protocol, missing in (
-        ("roar_lime", roar({}), "paper", "trade_off"),
-        ("roar_lime", roar({}), "corrected", "trade_off"),
-        ("wachter", wachter({}), "corrected", "trade_off and learning_rate"),
-        ("wachter", wachter({"trade_off": 0.25}), "corrected", "learning_rate"),
-    ):
-        with pytest.raises(UserError, match=f"no tuned {missing} for the data set 'loans'") as caught:
-            tuning.resolve_tuned(method, options, protocol, "loans")
-        text = str(caught.value)
-        assert METHODS.get(method).title in text
-        remedy = text[text.index("cfe.methods=[{") + len("cfe.methods=[") : text.index("}]") + 1]
-        choice = yaml.safe_load(remedy)
-        assert choice.pop("name") == method
-        example = METHODS.get(method).parse_options(choice)
-        assert tuning.resolve_tuned(method, example, protocol, "loans") == choice  # the remedy is one
-    assert "trade_off: 0.25" in text
-
-
-def test_an_untuned_data_set_fails_when_the_method_is_prepared(toy_task: GenerationTask) -> None:
-    entry = METHODS.get("roar_lime")
-    with pytest.raises(UserError, match="'toy'"):
-        entry.target(toy_task, entry.parse_options({}))
-    assert entry.target(toy_task, entry.parse_options({"trade_off": 0.5})).set_up == {"trade_off": 0.5}
-
-
-def test_the_record_is_what_its_own_scores_select() -> None:
-    for method, protocols in tuning._record().items():
-        for datasets in protocols.values():
-            for entry in datasets.values():
-                candidates = [Candidate(**candidate) for candidate in entry["candidates"]]
-                assert [c.options for c in candidates] == list(tuning.GRIDS[method])
-                assert select(candidates).options == entry["selected"]
-
-
-def test_tune_scores_every_point(toy_task: GenerationTask, toy_factuals: np.ndarray) -> None:
-    grid = [{"trade_off": 100.0, "learning_rate": 0.01}, {"trade_off": 0.1, "learning_rate": 0.05}]
-    entry = METHODS.get("wachter")
-    assert entry.parse_options({**grid[0]})
-    outcome = tuning.tune("wachter", toy_task, toy_factuals[:4], [{**point, "max_steps": 300} for point in grid])
-    assert [candidate.valid_share for candidate in outcome.candidates] == [0.0, 1.0]
-    assert outcome.candidates[0].distance is None
-    assert outcome.selected["trade_off"] == 0.1
-    assert outcome.factuals == 4
-
-
 def test_robx_draws_from_published_seeds_only_under_paper_seeding(toy_task: GenerationTask) -> None:
     from geco_ray.cfe.methods.robx.search import Robx
 
@@ -323,3 +287,23 @@ def test_robx_draws_from_published_seeds_only_under_paper_seeding(toy_task: Gene
     assert first_draws(toy_task) == [published, published]
     one, two = first_draws(replace(toy_task, seeding="independent"))
     assert one == two != published  # the switch of the shared stream is another one
+
+
+def test_robxs_two_settings_share_the_calibration(toy_task: GenerationTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    from geco_ray.cfe.methods.robx.stability import Stability
+
+    drawn: list[int] = []
+    project = Stability.project
+    monkeypatch.setattr(
+        Stability, "project", lambda self, stream, points: drawn.append(points) or project(self, stream, points)
+    )
+
+    def thresholds(*tasks: GenerationTask) -> list[object]:
+        entries = [METHODS.get(name) for name in ("robx_balanced", "robx_robust")]
+        return [entry.target(task, entry.options()).set_up["tau"] for entry, task in zip(entries, tasks, strict=True)]
+
+    shared = thresholds(toy_task, toy_task)
+    batches = len(drawn)
+    assert shared == thresholds(replace(toy_task), replace(toy_task))
+    assert shared[0] < shared[1]
+    assert len(drawn) == 3 * batches

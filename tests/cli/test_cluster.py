@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import yaml
 
-from geco_ray.cli import cluster as cluster_check
 from geco_ray.cli import main
+from geco_ray.cli.cluster_checks import aws, general
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = (ROOT / "cluster.yaml").read_text(encoding="utf-8")
@@ -40,8 +41,8 @@ def _this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     token.parent.mkdir(parents=True)
     token.write_text("secret")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(cluster_check, "_ray_version", lambda: RAY)
-    monkeypatch.setattr(cluster_check, "_python", lambda: "3.11")
+    monkeypatch.setattr(general, "ray_version", lambda: RAY)
+    monkeypatch.setattr(general, "python_version", lambda: "3.11")
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.chdir(ROOT)
 
@@ -55,7 +56,9 @@ def check(capsys: pytest.CaptureFixture[str], path: Path, *words: str) -> Answer
 
 def test_the_shipped_file_passes(capsys: pytest.CaptureFixture[str]) -> None:
     answer = check(capsys, ROOT / "cluster.yaml", "--json")
-    assert [finding for finding in answer.found if finding["key"] != "provider"] == []  # there if boto3 is missing
+    told = [finding for finding in answer.found if finding["key"] != "provider"]  # there if boto3 is missing
+    assert [finding["level"] for finding in told] == ["hint"]
+    assert "iam:PassRole" in told[0]["what"]
     assert answer.code == 0
 
 
@@ -76,7 +79,7 @@ def test_an_empty_token_is_a_fault(capsys: pytest.CaptureFixture[str], tmp_path:
 
 TOKEN = "  /home/ray/.ray/auth_token: ~/.ray/auth_token\n"
 IMAGE = f"rayproject/ray:{RAY}-py311-gpu"
-NEEDS_BOTO = pytest.mark.skipif(cluster_check._service() is None, reason="boto3 is not installed")
+NEEDS_BOTO = pytest.mark.skipif(aws.service_model() is None, reason="boto3 is not installed")
 BROKEN = [
     pytest.param("max_workers: 24", "max_worker: 24", "max_worker", "Did you mean 'max_workers'", id="top-level key"),
     pytest.param("max_workers: 24", "max_workers: many", "max_workers", "'many' is not of type", id="type"),
@@ -118,6 +121,16 @@ BROKEN = [
     pytest.param(f"  image: {IMAGE}\n", "", "docker", "no image is named", id="no image"),
     pytest.param("geco_ray: .\n", "geco_ray: ./nowhere\n", "file_mounts./home/ray/geco_ray", "not there", id="mount"),
     pytest.param(TOKEN, "", "file_mounts", "~/.ray/auth_token", id="no token"),
+    pytest.param(
+        *("      IamInstanceProfile: {Name: geco-ray}  # a role that may use the bucket\n", ""),
+        *("available_node_types.gpu_spot.node_config", "no IamInstanceProfile"),
+        id="a worker without a profile",
+    ),
+    pytest.param(
+        *("us-east-1", "af-south-1", "available_node_types.head.node_config", "no image of its own for af-south-1"),
+        id="a region without an image",
+        marks=NEEDS_BOTO,
+    ),
 ]
 
 
@@ -145,7 +158,7 @@ def test_ray_started_without_its_token_is_refused(capsys: pytest.CaptureFixture[
     path = tmp_path / "cluster.yaml"
     path.write_text(SHIPPED.replace("    - -e RAY_AUTH_MODE=token\n", "").replace("RAY_AUTH_MODE=token ray", "ray"))
     keys = [finding["key"] for finding in check(capsys, path, "--json").found]
-    assert [key for key in keys if key != "provider"] == ["head_start_ray_commands", "worker_start_ray_commands"]
+    assert keys[:2] == ["head_start_ray_commands", "worker_start_ray_commands"]
 
 
 @pytest.mark.parametrize(
@@ -178,7 +191,7 @@ def test_a_missing_file_is_refused(capsys: pytest.CaptureFixture[str], tmp_path:
 def test_without_boto3_the_rest_is_checked_and_its_command_named(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster_check, "_service", lambda: None)
+    monkeypatch.setattr(aws, "service_model", lambda: None)
     answer = check(capsys, ROOT / "cluster.yaml")
     assert answer.code == 0
     assert 'pip install "geco-ray[aws]"' in answer.out
@@ -198,11 +211,13 @@ def test_another_image_or_provider_is_said_not_to_be_looked_into(
 
 
 PAGE = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+TEMPLATES = ROOT / "docs" / "cluster"
 
 
 def _programs() -> list[list[str]]:
     """Every command of the page, without comments and quotes; those inside a quoted command too."""
-    blocks = "\n".join(re.findall(r"^```\w*\n(.*?)^```", PAGE, re.M | re.S)).replace("\\\n", " ")
+    script = (TEMPLATES / "slurm.sbatch").read_text(encoding="utf-8")
+    blocks = "\n".join([script, *re.findall(r"^```\w*\n(.*?)^```", PAGE, re.M | re.S)]).replace("\\\n", " ")
     inline = "\n".join(re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", PAGE, flags=re.M | re.S)))
     text = re.sub(r"\s#.*|\"", " ", f"{blocks}\n{inline}")
     text = re.sub(r"\b(python -m geco_ray\.grid)\b", "\ngeco-ray run", text)
@@ -244,15 +259,76 @@ def test_the_head_of_the_shipped_file_and_the_page_give_the_same_commands() -> N
     assert "--data-dir data" in told(SHIPPED)[0]
 
 
-def test_every_kind_of_machine_says_where_its_profile_goes() -> None:
-    kinds = re.split(
-        r"^  (?=\w+:$)", SHIPPED.partition("available_node_types:")[2].partition("head_node_type")[0], flags=re.M
-    )
-    assert [kind.partition(":")[0] for kind in kinds[1:]] == ["head", "gpu_spot", "cpu_spot"]
-    assert all("# IamInstanceProfile:" in kind for kind in kinds[1:])
+def test_a_folder_with_gigabytes_is_refused_and_what_fills_it_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    mounted = tmp_path / "project"
+    (mounted / "env" / "lib").mkdir(parents=True)
+    with (mounted / "env" / "lib" / "torch.so").open("wb") as file:
+        file.truncate(2_300_000_000)
+    path = tmp_path / "cluster.yaml"
+    path.write_text(SHIPPED.replace("geco_ray: .\n", f"geco_ray: {mounted}\n"), encoding="utf-8")
+    (error,) = [finding for finding in check(capsys, path, "--json").found if finding["level"] == "error"]
+    assert error["key"] == "file_mounts./home/ray/geco_ray"
+    assert "2.3 GB of it is env" in error["what"]
+    path.write_text(path.read_text().replace('".venv"', '".venv", "env"'), encoding="utf-8")
+    assert check(capsys, path).code == 0
 
 
-def test_the_slurm_script_is_a_script(tmp_path: Path) -> None:
-    (script,) = re.findall(r"^```bash\n(.*?)^```", PAGE, re.M | re.S)
+def test_gpu_machines_with_a_pin_for_any_torch_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    before, _, after = SHIPPED.partition("setup_commands:\n")
+    start = after.index("head_start_ray_commands")
+    path = tmp_path / "cluster.yaml"
+    plain = "setup_commands:\n  - cd /home/ray/geco_ray && pip install -e . -c constraints.txt\n\n"
+    path.write_text(before + plain + after[start:], encoding="utf-8")
+    (error,) = [finding for finding in check(capsys, path, "--json").found if finding["level"] == "error"]
+    assert error["key"] == "setup_commands.0"
+    assert "says nothing of CUDA" in error["what"]
+
+
+@pytest.mark.parametrize("pattern", ["env", "**/lib", "*.so"])
+def test_what_rsync_leaves_out_is_not_counted(tmp_path: Path, pattern: str) -> None:
+    mounted = tmp_path / "project"
+    (mounted / "env" / "lib").mkdir(parents=True)
+    (mounted / "env" / "lib" / "torch.so").write_bytes(b"12345")
+    (mounted / "code.py").write_bytes(b"123")
+    assert general.mounted_sizes(mounted, [pattern]) == {"code.py": 3}
+    assert general.mounted_sizes(mounted, ["nothing"]) == {"code.py": 3, "env": 5}
+
+
+# ---- the templates beside the page
+
+
+def test_ray_takes_the_file_for_machines_of_one_s_own() -> None:
+    from geco_ray.runtime.cluster_file import validate_cluster
+
+    values = yaml.safe_load((TEMPLATES / "on-premise.yaml").read_text(encoding="utf-8"))
+    assert validate_cluster(values) is None
+    assert "ray stop" not in str(values)
+    assert validate_cluster(values | {"provider": {"type": "local"}}) is not None
+
+
+def test_the_job_for_kubernetes_runs_our_command_on_our_ray() -> None:
+    job = yaml.safe_load((TEMPLATES / "kuberay-rayjob.yaml").read_text(encoding="utf-8"))
+    cluster = job["spec"]["rayClusterSpec"]
+    assert (job["apiVersion"], job["kind"], cluster["rayVersion"]) == ("ray.io/v1", "RayJob", RAY)
+    assert job["spec"]["entrypoint"].startswith("python -m geco_ray.grid full --address auto --root s3://")
+    groups = [cluster["headGroupSpec"], *cluster["workerGroupSpecs"]]
+    for group in groups:
+        (container,) = group["template"]["spec"]["containers"]
+        assert container["resources"]["requests"] == container["resources"]["limits"]
+    assert cluster["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
+    for group in cluster["workerGroupSpecs"]:
+        assert group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in TEMPLATES.iterdir()))
+def test_every_template_is_on_the_page(name: str) -> None:
+    assert f"(cluster/{name})" in PAGE
+
+
+def test_the_slurm_script_is_a_script() -> None:
+    script = (TEMPLATES / "slurm.sbatch").read_text(encoding="utf-8")
+    assert script.startswith("#!/bin/bash\n#SBATCH")
     done = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

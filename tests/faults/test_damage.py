@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -179,14 +180,68 @@ def test_damaged_rows_are_never_read(suffix: str, root: Path) -> None:
     assert gone.value.cell == ("models", VICTIM.id)
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "safetensors"])
-def test_a_folder_in_the_place_of_a_file_is_set_aside(suffix: str, root: Path) -> None:
-    folder_in_its_place(root / "cells" / "models" / f"{VICTIM.id}.{suffix}")
+def _replace(make: Callable[[Path], None]) -> Callable[[Path], None]:
+    def damage(path: Path) -> None:
+        path.unlink()
+        make(path)
+
+    return damage
+
+
+NO_FILES: dict[str, Callable[[Path], None]] = {
+    "folder": folder_in_its_place,
+    "looping-link": _replace(lambda path: path.symlink_to(path.name)),
+    "dangling-link": _replace(lambda path: path.symlink_to("nowhere")),
+    "pipe": _replace(lambda path: os.mkfifo(path)),
+    "device": _replace(lambda path: path.symlink_to("/dev/zero")),
+}
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("kind", NO_FILES)
+def test_what_stands_in_the_place_of_a_file_is_that_cells_damage_and_is_set_aside(
+    kind: str, suffix: str, root: Path
+) -> None:
+    before, path = contents(root), root / "cells" / "models" / f"{VICTIM.id}.{suffix}"
+    NO_FILES[kind](path)
     ledger = Ledger(root)
-    assert set(seen(ledger)) == {VICTIM.id}
+    if (kind, suffix) != ("dangling-link", "json"):  # it reads as a record that is not there
+        assert set(seen(ledger)) == {VICTIM.id}
+        assert set(make_plan(CELLS, ledger, 25).damaged()["models"]) == {VICTIM.id}
     ledger.quarantine("models", [VICTIM.id])
+    assert os.path.lexists(root / "quarantine" / "models" / path.name)
     run_pack([VICTIM], WorkerContext(str(root), device="cpu"))
     assert seen(ledger) == {}
+    assert contents(root) == before
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_folder_that_no_record_tells_of_makes_room_for_the_cell(suffix: str, root: Path) -> None:
+    before = contents(root)
+    for path in (root / "cells" / "models").glob(f"{VICTIM.id}.*"):
+        path.unlink()
+    (root / "cells" / "models" / f"{VICTIM.id}.{suffix}").mkdir()
+    (root / "failures" / "models" / f"{VICTIM.id}.json").mkdir(parents=True)
+    run_pack([VICTIM], WorkerContext(str(root), device="cpu"))
+    assert contents(root) == before
+    assert (root / "quarantine" / "models" / f"{VICTIM.id}.{suffix}").is_dir()
+    assert Ledger(root).failures("models") == {}
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_an_entry_that_the_disk_cannot_read_is_that_cells_damage(
+    suffix: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.open
+
+    def broken(path: Any, *rest: Any, **more: Any) -> int:
+        if str(path).endswith(f"models/{VICTIM.id}.{suffix}"):
+            raise OSError(errno.EIO, "Input/output error", str(path))
+        return real(path, *rest, **more)
+
+    monkeypatch.setattr("os.open", broken)
+    assert set(seen(Ledger(root))) == {VICTIM.id}
+    assert len(Ledger(root).done("models")) == len(CELLS) - (suffix == "json")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

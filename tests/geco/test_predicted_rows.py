@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from geco_ray.experiments.geco.work import model_facts
 from geco_ray.geco.tokens import TaskTokens, pad_rows
 from geco_ray.geco.trained import TrainedClassifier
+from geco_ray.geco.training import model_facts
 
 Runs = dict[tuple[str, str], TrainedClassifier]
 

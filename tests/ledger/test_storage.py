@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from geco_ray.errors import StorageError, UserError
-from geco_ray.ledger.storage import ArrowStorage, LocalStorage, Storage, lock_file, open_storage, process_lives
+from geco_ray.ledger.locks import lock_file, process_lives
+from geco_ray.ledger.storage import ArrowStorage, LocalStorage, Storage, open_storage
 
 
 @pytest.fixture(params=["local", "arrow-mock", "arrow-folders"])

@@ -1,133 +1,113 @@
-"""The paper's claims and the reference values, held against the results that docs/results publishes.
+"""What docs/results publishes, held against the code of today, an independent implementation, and the paper's claims.
 
-The tables there come from the grid alone (``benchmarks/publish_counterfactuals.py``). Tolerances: rates of methods
-without randomness 1 point, with randomness 2, APΔS 4 (its published averages leave out the requests that a clock cut
-off), distances 3 %.
+The code of today makes every method's counterfactuals once on real rows; the published tables must be those numbers.
+Tolerances are about three times what two machines differed by on these tables before kernels were pinned: rates of
+methods without randomness .3 points, of the others .6, distances .5 %. The independent implementation (the reference)
+draws from other streams where a method draws.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from geco_ray.arithmetic import covered
+from geco_ray.cfe.tuning import GRIDS, tuning_warning
+from geco_ray.ledger import Ledger
+from geco_ray.ledger.digests import cell_digest
+
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
 REFERENCE = json.loads((ROOT / "benchmarks" / "counterfactual_reference.json").read_text())["results"]
-TOLERANCE = {"kdtree": 1.0, "rnce": 1.0, "apas": 4.0}
+WITHOUT_RANDOMNESS = ("kdtree", "wachter", "rnce")
+# Points: three times what was seen between the two implementations at most (KD-tree .1, BetaRCE .9, ...).
+FROM_REFERENCE = {
+    "kdtree": 0.3, "wachter": 0.3, "rnce": 0.3, "robx_balanced": 0.3, "robx_robust": 0.3, "rbr": 1.2, "roar_lime": 1.0,
+    "apas": 1.5, "betarce": 2.5,
+}  # fmt: skip
+FAR = {"betarce": 0.03, "apas": 0.02}  # distances, of the reference's
 CASES = [(dataset, method) for dataset in ("breast_cancer", "diabetes") for method in REFERENCE["breast_cancer"]]
 
 
-@pytest.fixture(scope="module")
-def overall() -> pd.DataFrame:
-    return pd.read_csv(RESULTS / "counterfactuals_table_6.csv").set_index(["dataset", "method"])
+def tolerance(method: str) -> float:
+    return 0.3 if method in WITHOUT_RANDOMNESS else 0.6
 
 
-@pytest.fixture(scope="module")
-def families() -> pd.DataFrame:
-    return pd.read_csv(RESULTS / "counterfactuals_families.csv").set_index(["dataset", "method", "family"])
+def assert_published(root: Path, published: dict[str, pd.DataFrame]) -> None:
+    """Hold every number of a run's report against the published one."""
+    report = root / "report" / "cfe"
+    keys = ["dataset", "method", "base_seed"]
+    ours, known = pd.read_csv(report / "table_6_by_seed.csv"), published["table_6_by_seed"].set_index(keys)
+    for row in ours.itertuples():
+        theirs = known.loc[(row.dataset, row.method, row.base_seed)]
+        for rate in ("coverage", "base_validity"):
+            assert 100 * getattr(row, rate) == pytest.approx(100 * theirs[rate], abs=tolerance(row.method)), row
+        assert row.distance == pytest.approx(theirs["distance"], rel=0.005), row
+        assert row.requests == theirs["requests"], row
+    cells, known = pd.read_csv(report / "families_by_seed.csv"), published["families_by_seed"]
+    known = known.set_index([*keys, "family"])["empirical_robustness"]
+    for row in cells.itertuples():
+        wanted = 100 * known[(row.dataset, row.method, row.base_seed, row.family)]
+        assert 100 * row.empirical_robustness == pytest.approx(wanted, abs=tolerance(row.method)), row
 
 
-def smallest(families: pd.DataFrame, *methods: str) -> float:
-    return 100 * float(families.query("method in @methods")["empirical_robustness"].min())
+def test_every_method_gives_today_what_is_published(today: Path, published: dict[str, pd.DataFrame]) -> None:
+    assert_published(today, published)
+    assert len(pd.read_csv(today / "report" / "cfe" / "families_by_seed.csv")) == 2 * 9 * 2
+
+
+@pytest.mark.slow
+def test_the_large_tables_give_today_what_is_published(
+    tmp_path: Path, published: dict[str, pd.DataFrame], run_today: Callable[..., Path]
+) -> None:
+    methods = "kdtree,wachter,rnce,rbr,roar_lime,betarce"
+    assert_published(run_today(tmp_path, "wine_quality,heloc", methods, "label_update"), published)
+
+
+def test_a_sample_of_the_published_digests_is_that_of_todays_models(today: Path) -> None:
+    if not covered():
+        pytest.skip("the pinned kernels are those of x86-64 with AVX2 and FMA under Linux")
+    ledger, known = Ledger(str(today)), json.loads((RESULTS / "counterfactuals_digests.json").read_text())
+    models = list(ledger.records("models"))
+    assert len(models) == 2 * (1 + 2 * 25)
+    assert {r.id: cell_digest(ledger, r) for r in models} == {r.id: known["cells"]["models"].get(r.id) for r in models}
+    answers = list(ledger.records("counterfactuals"))
+    assert len(answers) == 2 * 9
+    assert {r.id: cell_digest(ledger, r) for r in answers} == {
+        r.id: known["cells"]["counterfactuals"].get(r.id) for r in answers
+    }
+
+
+def test_the_base_models_of_today_are_those_that_were_tuned_on(today: Path) -> None:
+    records = [r for r in Ledger(str(today)).records("counterfactuals") if r.params["method"] in GRIDS]
+    assert len(records) == 2 * len(GRIDS)
+    for record in records:
+        assert record.info["tuning"]["difference"] <= 1e-3, record.params
+        assert tuning_warning([(record.params, record.info)]) is None
 
 
 @pytest.mark.parametrize(("dataset", "method"), CASES)
-def test_each_method_scores_as_the_reference(
-    dataset: str, method: str, overall: pd.DataFrame, families: pd.DataFrame
-) -> None:
-    row, known, tolerance = overall.loc[(dataset, method)], REFERENCE[dataset][method], TOLERANCE.get(method, 2.0)
-    assert 100 * row["coverage"] == pytest.approx(known["coverage"], abs=tolerance)
-    assert 100 * row["base_validity"] == pytest.approx(known["base_validity"], abs=tolerance)
-    assert 100 * row["empirical_robustness"] == pytest.approx(known["robustness"], abs=tolerance)
-    assert row["distance"] == pytest.approx(known["distance"], rel=0.03)
+def test_each_method_scores_as_the_reference(dataset: str, method: str, published: dict[str, pd.DataFrame]) -> None:
+    row = published["table_6"].set_index(["dataset", "method"]).loc[(dataset, method)]
+    families = published["families"].set_index(["dataset", "method", "family"])["empirical_robustness"]
+    known, points = REFERENCE[dataset][method], FROM_REFERENCE[method]
+    assert 100 * row["coverage"] == pytest.approx(known["coverage"], abs=0.5)
+    assert 100 * row["base_validity"] == pytest.approx(known["base_validity"], abs=0.5)
+    assert 100 * row["empirical_robustness"] == pytest.approx(known["robustness"], abs=min(points, 0.6))
+    assert row["distance"] == pytest.approx(known["distance"], rel=FAR.get(method, 0.01))
     for family, value in known["families"].items():
-        found = 100 * families.loc[(dataset, method, family), "empirical_robustness"]
-        assert found == pytest.approx(value, abs=tolerance), family
+        assert 100 * families[(dataset, method, family)] == pytest.approx(value, abs=points), family
 
 
-def test_sizes(overall: pd.DataFrame, families: pd.DataFrame) -> None:
+def test_sizes(published: dict[str, pd.DataFrame]) -> None:
+    overall, families = published["table_6"], published["families"]
     assert len(overall) == 4 * 9
     assert set(overall["seeds"]) == {5}
     requests = overall.groupby("dataset")["requests"].unique().map(list).to_dict()
     assert requests == {"breast_cancer": [312], "diabetes": [281], "heloc": [1250], "wine_quality": [1250]}
     assert set(families["variants"]) == {25}
     assert len(families) == 4 * 9 * 8
-
-
-@pytest.mark.parametrize(
-    ("family", "value"), [("bootstrap", 4.92), ("bounded_parameter", 0.95), ("architecture", 4.69)]
-)
-def test_how_many_decisions_a_family_changes(family: str, value: float) -> None:
-    table = pd.read_csv(RESULTS / "counterfactuals_change_families.csv")
-    assert 100 * table.groupby("family")["hard_disagreement"].mean()[family] == pytest.approx(value, abs=0.3)
-
-
-def test_robx_is_hardly_ever_invalidated(families: pd.DataFrame) -> None:
-    assert smallest(families, "robx_balanced", "robx_robust") >= 99.35  # the paper: at least 99.4
-
-
-def test_betarce_and_rnce_stay_high_in_every_family(families: pd.DataFrame) -> None:
-    assert smallest(families, "betarce") > 91
-    assert smallest(families, "rnce") >= 94.5  # the paper: at least 95, rounded
-
-
-@pytest.mark.parametrize(("family", "value"), [("bounded_parameter", 94), ("seed", 11), ("architecture", 16)])
-def test_apas_holds_for_the_change_it_certifies_and_for_no_other(
-    family: str, value: float, families: pd.DataFrame
-) -> None:
-    assert 100 * families.loc[("breast_cancer", "apas", family), "empirical_robustness"] == pytest.approx(value, abs=4)
-
-
-@pytest.mark.parametrize(
-    ("dataset", "value"), [("breast_cancer", 58.5), ("diabetes", 83.5), ("wine_quality", 95.7), ("heloc", 94.7)]
-)
-def test_apas_over_all_changes(dataset: str, value: float, overall: pd.DataFrame) -> None:
-    assert 100 * overall.loc[(dataset, "apas"), "empirical_robustness"] == pytest.approx(value, abs=4)
-
-
-@pytest.mark.parametrize(("method", "value"), [("robx_balanced", 0.959), ("robx_robust", 1.367)])
-def test_what_robx_asks_for_on_heloc(method: str, value: float, overall: pd.DataFrame) -> None:
-    assert overall.loc[("heloc", method), "distance"] == pytest.approx(value, rel=0.03)
-
-
-@pytest.mark.parametrize("dataset", ["breast_cancer", "diabetes", "wine_quality", "heloc"])
-def test_the_most_robust_is_the_farthest_and_the_closest_is_not_robust(dataset: str, overall: pd.DataFrame) -> None:
-    table = overall.loc[dataset]
-    assert table["empirical_robustness"].idxmax() == table["distance"].idxmax() == "robx_robust"
-    assert table["distance"].idxmin() == "apas"
-
-
-def test_families_of_equal_disturbance_break_different_counterfactuals() -> None:
-    """Bootstrap, architecture and new seed change about as many decisions; what they break overlaps only in part.
-
-    Told by methods that each of these families breaks for some but not for nearly all requests.
-    """
-    table = pd.read_csv(RESULTS / "counterfactuals_family_overlap.csv")
-    equal = {"bootstrap", "architecture", "seed"}
-    part = table[table["family"].isin(equal) & table["other_family"].isin(equal)]
-    part = part[(part[["broken", "other_broken"]].min(axis=1) >= 30) & (part["chance_overlap"] < 0.5)]
-    assert len(part) >= 6
-    assert part["overlap"].median() < 0.6
-    assert part["overlap"].max() < 0.9
-
-
-def test_the_code_of_today_still_gives_the_published_numbers(tmp_path: Path) -> None:
-    """One base model, one family that trains nothing, three methods: from the grid to the table in seconds."""
-    grid = [
-        "cfe", "cfe.datasets=[breast_cancer]", "cfe.base_seeds=[2026]", "cfe.families=[bounded_parameter]",
-        "cfe.methods=[kdtree,rbr,rnce]", "--executor", "inline", "--root", str(tmp_path), "--json",
-    ]  # fmt: skip
-    done = subprocess.run([sys.executable, "-m", "geco_ray.grid", *grid], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    keys = ["method", "base_seed", "family"]
-    ours = pd.read_csv(tmp_path / "report" / "cfe" / "families_by_seed.csv").set_index(keys)["empirical_robustness"]
-    published = pd.read_csv(RESULTS / "counterfactuals_families_by_seed.csv").query("dataset == 'breast_cancer'")
-    known = published.set_index(keys)["empirical_robustness"]
-    assert len(ours) == 3
-    for key, value in ours.items():
-        assert value == pytest.approx(known[key], abs=0.01), key

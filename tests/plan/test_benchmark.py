@@ -34,7 +34,8 @@ OF_THE_LIBRARIES = {
     "data_build.py",
     "data.py",
     "data_tables.py",
-}  # `geco-ray data` works on the data of the two libraries
+    "tune.py",
+}  # `geco-ray data` and `geco-ray tune` work on the libraries, without a grid
 
 
 class NoAxes(Axes):

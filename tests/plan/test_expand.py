@@ -250,6 +250,14 @@ def test_twenty_five_variants_are_one_trial_or_twenty_five() -> None:
     assert [len(pack) for pack in packs(variants[:25], 10)] == [10, 10, 5]
 
 
+def test_settings_of_one_method_come_in_one_pack_and_other_methods_alone() -> None:
+    methods = "cfe.methods=[robx_balanced, kdtree, robx_robust]"
+    made = packs([cell for cell in cells_of("only=cfe", methods) if cell.stage == "counterfactuals"], 25)
+    together = sorted(sorted(cell.method for cell in pack) for pack in made)  # type: ignore[attr-defined]
+    assert together == [["kdtree"]] * 4 + [["robx_balanced", "robx_robust"]] * 4
+    assert all(len({cell.base.id for cell in pack}) == 1 for pack in made)  # type: ignore[attr-defined]
+
+
 def test_the_size_of_packs_is_in_no_cell() -> None:
     names = {item.name for cell in cells_of() for item in dataclasses.fields(cell)}
     assert not names & {"pack", "size", "device", "host", "executor"}

@@ -11,13 +11,16 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from geco_ray.errors import LeaseError, StorageError
+import geco_ray.runtime.lease as lease_module
+from geco_ray.errors import GecoRayWarning, LeaseError, StorageError
 from geco_ray.ledger.storage import LocalStorage, open_storage
 from geco_ray.runtime.lease import lease, lease_holder, refuse_if_held
 
@@ -103,14 +106,93 @@ def test_a_lease_without_a_living_holder_is_taken_over(kind: str, tmp_path: Path
     assert not path.exists()
 
 
-def test_a_lease_of_another_host_is_respected(tmp_path: Path) -> None:
-    path = sign(tmp_path, json.dumps({"host": "elsewhere", "pid": 77}))
-    for _ in range(2):
-        with pytest.raises(LeaseError, match=f"process 77 on elsewhere.*delete {path}"), lease(open_storage(tmp_path)):
-            pass
-    path.unlink()
+ELSEWHERE = json.dumps({"host": "elsewhere", "pid": 77})
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leases that are touched, and given up, in parts of a second."""
+    for name, seconds in (("BEAT_SECONDS", 0.1), ("WAIT_SECONDS", 1.0), ("_EARLY_SECONDS", 0.3)):
+        monkeypatch.setattr(lease_module, name, seconds)
+
+
+@contextlib.contextmanager
+def touched(path: Path) -> Iterator[None]:
+    """A holder on another host that shows that it lives."""
+    ended = threading.Event()
+
+    def touch() -> None:
+        while not ended.wait(0.05):
+            os.utime(path)
+
+    thread = threading.Thread(target=touch)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_lease_of_another_host_is_respected_while_its_holder_shows_itself(tmp_path: Path) -> None:
+    path = sign(tmp_path, ELSEWHERE)
+    with touched(path):
+        for take in (refuse_if_held, lambda storage: lease(storage).__enter__()):
+            with pytest.raises(LeaseError, match=f"process 77 on elsewhere.*delete {path}.*silent for"):
+                take(open_storage(tmp_path))
+    assert path.read_text() == ELSEWHERE
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_lease_of_a_host_that_is_gone_is_taken_over_after_a_wait_that_is_said(tmp_path: Path) -> None:
+    path = sign(tmp_path, ELSEWHERE)
+    refuse_if_held(open_storage(tmp_path))
+    assert path.read_text() == ELSEWHERE
+    started = time.monotonic()
+    taken = lease(open_storage(tmp_path))
+    with pytest.warns(GecoRayWarning, match=r"process 77 on elsewhere held .* waiting 1 s"):
+        taken.__enter__()
+    assert time.monotonic() - started >= 1
+    assert json.loads(path.read_text()) == {"host": HOST, "pid": os.getpid()}
+    taken.__exit__(None, None, None)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_holder_touches_its_lease(tmp_path: Path) -> None:
     with lease(open_storage(tmp_path)):
-        pass
+        first = (tmp_path / "lease.json").stat().st_mtime_ns
+        time.sleep(0.5)
+        assert (tmp_path / "lease.json").stat().st_mtime_ns > first
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_holder_whose_lease_was_taken_over_is_told_and_writes_nothing_more(tmp_path: Path) -> None:
+    lost: list[LeaseError] = []
+    storage, other = open_storage(tmp_path), json.dumps({"host": "elsewhere", "pid": 78})
+    with lease(storage, lost.append):
+        storage.write("before", b"1")
+        (tmp_path / "lease.json").unlink()
+        sign(tmp_path, other)
+        with pytest.raises(LeaseError, match="another driver has taken the run folder over"):
+            storage.write("after", b"2")
+        time.sleep(0.5)
+        assert len(lost) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["before", "lease.json"]
+    assert (tmp_path / "lease.json").read_text() == other
+    storage.write("after", b"3")  # the guard is that of the lease
+
+
+def test_a_stale_lease_is_cleared_and_that_of_a_quicker_taker_is_left(tmp_path: Path) -> None:
+    path = sign(tmp_path, ELSEWHERE)
+    handle = os.open(path, os.O_RDONLY)
+    path.unlink()
+    sign(tmp_path, '{"host": "quicker", "pid": 5}')
+    lease_module._clear(path, handle)
+    os.close(handle)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["lease.json"]
+    assert "quicker" in path.read_text()
 
 
 @pytest.mark.parametrize(("pid", "free"), [(os.getpid, False), (dead_pid, True)], ids=["living", "dead"])
@@ -245,9 +327,6 @@ def test_a_held_folder_is_refused_early_and_a_free_one_is_left_alone(tmp_path: P
         assert lease_holder(storage) == (HOST, os.getpid())
     sign(storage.folder, STALE["reused"]())
     refuse_if_held(storage)
-    sign(storage.folder, json.dumps({"host": "elsewhere", "pid": 3}))
-    with pytest.raises(LeaseError, match="process 3 on elsewhere"):
-        refuse_if_held(storage)
 
 
 def _link(path: Path) -> None:

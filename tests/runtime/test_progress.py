@@ -1,14 +1,16 @@
-"""Without a terminal: one line at the end of each stage, failures at once, silence when asked for."""
+"""Without a terminal: lines that grow rarer, one at the end of each stage, failures at once, silence when asked for."""
 
 from __future__ import annotations
 
 import io
+import itertools
+import time
 
 import pytest
 from rich.console import Console
 
 from geco_ray.experiments.worker import Outcome
-from geco_ray.runtime.progress import RunProgress
+from geco_ray.runtime.progress import RunProgress, next_line
 
 
 @pytest.fixture
@@ -68,3 +70,34 @@ def test_quiet_leaves_failures_alone(console: Console) -> None:
         progress.report(done(1))
         progress.report(done(2, "ValueError: no"))
     assert lines(console) == ["failed cell 2: ValueError: no"]
+
+
+def test_lines_come_each_half_minute_for_five_minutes_then_rarer_up_to_ten() -> None:
+    times = [0.0]
+    while times[-1] < 3 * 3600:
+        times.append(next_line(times[-1]))
+    gaps = [after - before for before, after in itertools.pairwise(times)]
+    assert gaps[:10] == [30.0] * 10
+    assert gaps[10:] == sorted(gaps[10:])
+    assert gaps[-1] == 600.0
+
+
+def test_a_line_comes_while_nothing_ends(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("geco_ray.runtime.progress.next_line", lambda elapsed: elapsed + 0.02)
+    with RunProgress(3, console) as progress:
+        progress.stage("train")
+        until = time.monotonic() + 10
+        while not lines(console) and time.monotonic() < until:
+            time.sleep(0.01)
+    assert lines(console)[0].startswith("train: 0 of 3 cells, 0.0 a minute")
+
+
+def test_the_time_left_weighs_cells_by_what_they_take(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    with RunProgress(3, console, quiet=True, expected={"id0": 1.0, "id1": 1.0, "id2": 98.0}) as progress:
+        progress.stage("train")
+        now[0] += 60
+        progress.report(done(0))
+        progress.report(done(1, "ValueError: no"))
+        assert progress.line() == "train: 2 of 3 cells, 2.0 a minute, about 49 min left, 1 failed"

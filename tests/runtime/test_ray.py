@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -46,17 +47,21 @@ class Site:
 
     folder: Path
 
-    def start(self, *options: str, root: str = "runs") -> subprocess.Popen[str]:
+    def environment(self) -> dict[str, str]:
+        """That of runs here: stand-ins for the computations, and nothing that names another Ray."""
         env = os.environ | {
             "GECO_RAY_FAKE": str(self.folder / "fake"),
             "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent / "fakes"), os.environ.get("PYTHONPATH", "")]),
             "HOME": str(self.folder / "home"),
             "TMPDIR": str(self.temporary),
         }
-        env = {name: value for name, value in env.items() if name != "RAY_ADDRESS" and "RAY_AUTH" not in name}
+        return {name: value for name, value in env.items() if name != "RAY_ADDRESS" and "RAY_AUTH" not in name}
+
+    def start(self, *options: str, root: str = "runs") -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-m", "geco_ray.grid", "grid.yaml", "--root", root, "--cpus", "2", *options],
-            cwd=self.folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+            cwd=self.folder, env=self.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True,
         )  # fmt: skip
 
     def run(self, *options: str, root: str = "runs") -> tuple[int, str, str]:
@@ -79,6 +84,11 @@ class Site:
     def times(self, root: str = "runs") -> dict[str, int]:
         files = (path for path in (self.folder / root).rglob("*") if path.is_file())
         return {str(path): path.stat().st_mtime_ns for path in files}
+
+    def records(self, root: str) -> dict[str, int]:
+        """Path within the run folder to time of writing, of the finished cells."""
+        found = (self.folder / root / "cells").rglob("[!.]*.json")
+        return {str(path.relative_to(self.folder / root)): path.stat().st_mtime_ns for path in found}
 
     @property
     def temporary(self) -> Path:
@@ -200,6 +210,36 @@ def test_sigterm_does_the_same(site: Site) -> None:
     stopped(site, signal.SIGTERM)
 
 
+def test_two_ctrl_c_leave_nothing_behind_either(site: Site) -> None:
+    site.act(SLOWLY)
+    process = site.start("only=cfe")
+    wait_for_cells(site, 7)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped at once by a second SIGINT" in err
+    assert "Traceback" not in err
+    assert not site.wait_until_gone(20)
+    assert not list(site.temporary.iterdir())
+    assert not [path for path in (site.folder / "runs").rglob("*") if path.name.startswith((".", "lease"))]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_before_it_begins_says_so(number: signal.Signals, site: Site) -> None:
+    site.act({"check inputs": "60"})
+    process = site.start("only=cfe")
+    until = time.monotonic() + 60
+    while not (site.folder / "fake" / "checked").exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert f"stopped by {number.name}, 26 cells are left" in err
+    assert not (site.folder / "runs").exists()
+
+
 def stopped(site: Site, number: signal.Signals) -> None:
     site.act(SLOWLY)
     memory = shared_memory()
@@ -268,6 +308,23 @@ def test_a_closed_terminal_ends_a_run_like_sigterm_and_nohup_goes_on(site: Site)
     assert process.wait(60) == 0
 
 
+def test_a_driver_that_was_suspended_until_another_took_over_ends_and_writes_nothing_more(site: Site) -> None:
+    site.act({"models": "sleep 0.3"})
+    process = site.start("only=cfe", "--executor", "inline")
+    wait_for_cells(site, 2)
+    process.send_signal(signal.SIGSTOP)
+    lease = site.folder / "runs" / "lease.json"
+    lease.unlink()
+    lease.write_text('{"host": "elsewhere", "pid": 3}')
+    before = site.times()
+    process.send_signal(signal.SIGCONT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 4
+    assert "another driver has taken the run folder over" in err
+    assert "Traceback" not in err
+    assert site.times() == before
+
+
 def status_from_elsewhere(site: Site) -> int:
     """Cells done as ``status`` tells it in another folder, while the run goes on."""
     words = ["status", str(site.folder / "grid.yaml"), "only=cfe", "--root", str(site.folder / "runs"), "--json"]
@@ -303,6 +360,49 @@ def test_a_killed_driver_costs_no_finished_cell_and_the_bytes_are_those_of_a_cal
     assert not site.wait_until_gone(5)
 
 
+KILLS = int(os.environ.get("GECO_RAY_KILLS", "20"))  # of each kind; 20 take an hour on two busy cores
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["driver", "worker"])
+def test_many_kills_on_ray_lose_no_finished_cell_and_change_no_byte(victim: str, site: Site) -> None:
+    killed_on_ray(site, victim, KILLS)
+
+
+def killed_on_ray(site: Site, victim: str, kills: int) -> None:
+    """Kill a part of a run at a random instant, again and again; a new run folder whenever a grid got done."""
+    assert site.run("only=cfe", "--executor", "inline", root="calm")[0] == 0
+    chance, root = random.Random(victim), "runs"
+    for number in range(kills):
+        site.act({"models": "sleep 0.2", "counterfactuals": "sleep 0.3", "validity": "sleep 0.2"})
+        before = site.records(root)
+        process = site.start("only=cfe", root=root)
+        until = time.monotonic() + 120
+        while not site.computed() and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.1)
+        time.sleep(chance.uniform(0, 3))
+        for pid, command in site.processes().items():
+            name = Path(command.split()[0]).name
+            if pid == process.pid if victim == "driver" else name.startswith(KILLED[victim]):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                break
+        process.communicate(timeout=120)
+        assert process.returncode in ({0, -9} if victim == "driver" else {0})
+        site.wait_until_gone(5)
+        after = site.records(root)
+        assert {path: after.get(path) for path in before} == before
+        if len(after) == len(site.records("calm")):
+            assert site.cells(root) == site.cells("calm")
+            root = f"runs{number}"
+    site.act({})
+    assert site.run("only=cfe", "--executor", "inline", root=root)[0] == 0
+    assert site.cells(root) == site.cells("calm")
+
+
+KILLED = {"worker": ("ray::ResourceTrainable", "ray::ModelActor")}
+
+
 def temporary_folder_of_another_run(site: Site) -> Path:
     script = "from geco_ray.runtime.session_folder import temporary_folder; print(temporary_folder())"
     env = os.environ | {"TMPDIR": str(site.temporary)}
@@ -336,3 +436,93 @@ def test_pack_sets_the_number_of_trials_and_no_result(site: Site, pack: str, tri
     assert site.run(*only, "--pack", pack)[0] == 0
     assert (site.folder / "fake" / "trials").read_text().split() == ["1", trials, "1"]
     assert site.cells() == site.cells("calm")
+
+
+# --- nodes that go while a cell is computed on them: no attempt of the cell, and no end of the run ---
+
+SMALL = """
+cfe:
+  datasets: breast_cancer
+  base_seeds: [1]
+  families: [seed]
+  variants: 1
+  methods: [kdtree]
+  protocol: paper
+  seeding: paper
+"""
+LOSSES = 4  # more than the attempts that a cell has
+
+
+class Nodes:
+    """A head without CPUs and one node with one CPU at a time."""
+
+    def __init__(self, place: Site) -> None:
+        (place.temporary / "ray").mkdir()  # where Ray notes the newest cluster
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).parent / "fakes" / "cluster.py"), str(place.temporary)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=place.folder,
+            env=place.environment() | {"RAY_TMPDIR": str(place.temporary)}, start_new_session=True,
+        )  # fmt: skip
+        self.address, head = self._line().split()
+        self.head = int(head)
+        self.add()
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+    def add(self) -> None:
+        assert self.process.stdin is not None
+        print("add", file=self.process.stdin, flush=True)
+        self.raylet = int(self._line())
+
+    def lose(self) -> None:
+        os.kill(self.raylet, signal.SIGKILL)
+        self.add()
+
+
+@pytest.fixture
+def nodes(site: Site) -> Iterator[Nodes]:
+    (site.folder / "grid.yaml").write_text(SMALL)
+    site.act({})
+    made = Nodes(site)
+    yield made
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(made.process.pid, signal.SIGKILL)
+
+
+def wait_for_attempts(place: Site, title: str, count: int) -> None:
+    until = time.monotonic() + 200
+    while sum(n for name, n in place.computed().items() if name.startswith(title)) < count:
+        assert time.monotonic() < until, f"{title} was not begun {count} times"
+        time.sleep(0.2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["counterfactuals", "validity"])
+def test_a_cell_outlives_the_loss_of_more_nodes_than_it_has_attempts(stage: str, site: Site, nodes: Nodes) -> None:
+    site.act({stage: "sleep 600"})
+    process = site.start("--address", nodes.address)
+    for number in range(1, LOSSES + 1):
+        wait_for_attempts(site, stage, number)
+        if number == LOSSES:
+            (site.folder / "fake" / "acts.json").write_text("{}")
+        nodes.lose()
+    _, err = process.communicate(timeout=200)
+    assert process.returncode == 0, err
+    assert f"joined the Ray cluster at {nodes.address}: nodes 2, CPUs 1, GPUs 0" in err
+    assert not list((site.folder / "runs").rglob("failures/*/*"))
+    assert site.run("--executor", "inline", root="calm")[0] == 0
+    assert site.cells() == site.cells("calm")
+
+
+@pytest.mark.slow
+def test_the_death_of_the_raylet_that_the_driver_is_connected_to_is_said(site: Site, nodes: Nodes) -> None:
+    site.act({"counterfactuals": "sleep 600"})
+    process = site.start("--address", nodes.address)
+    wait_for_attempts(site, "counterfactuals", 1)
+    os.kill(nodes.head, signal.SIGKILL)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 6
+    assert "Ray itself has ended (this machine's raylet has not answered" in err
+    assert not (site.folder / "runs" / "lease.json").exists()

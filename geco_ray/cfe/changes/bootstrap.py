@@ -6,11 +6,12 @@ from geco_ray.cfe.base_model import BaseModel
 from geco_ray.cfe.changes.base import FAMILIES, VARIANTS_PER_FAMILY, VariantSpec, levelled_specs
 from geco_ray.cfe.seeding import BaseKey
 from geco_ray.cfe.training import Pool, TrainingJob, base_job, resampled
+from geco_ray.registry import Profile
 
 LEVEL = "100_percent"
 
 
-@FAMILIES.register("bootstrap", title="Bootstrap")
+@FAMILIES.register("bootstrap", title="Bootstrap", profile=Profile(order=2, short="Boot."))
 class Bootstrap:
     """n rows of n, from ``default_rng(b + 10000 + r)``; the base model's initialisation."""
 

@@ -7,12 +7,13 @@ from geco_ray.cfe.changes.base import FAMILIES, VariantSpec
 from geco_ray.cfe.mlp import Mlp
 from geco_ray.cfe.seeding import BaseKey
 from geco_ray.cfe.training import Pool
+from geco_ray.registry import Profile
 
 RADII = {f"linf_{radius:g}": radius for radius in (0.001, 0.005, 0.01, 0.02, 0.05)}
 REPLICATES = 5
 
 
-@FAMILIES.register("bounded_parameter", title="Parameter perturb.")
+@FAMILIES.register("bounded_parameter", title="Parameter perturb.", profile=Profile(order=8, short="Perturb."))
 class BoundedParameter:
     """Five random directions at each of five radii of the largest parameter change; nothing is trained."""
 

@@ -10,6 +10,7 @@ from geco_ray.cfe.base_model import BaseModel
 from geco_ray.cfe.changes.base import FAMILIES, VariantSpec, levelled_specs
 from geco_ray.cfe.seeding import BaseKey
 from geco_ray.cfe.training import Pool, TrainingJob, base_job
+from geco_ray.registry import Profile
 
 SHARES = {
     "0.25_update_pool": (0.25, 8),
@@ -19,7 +20,7 @@ SHARES = {
 }
 
 
-@FAMILIES.register("data_addition", title="Data addition")
+@FAMILIES.register("data_addition", title="Data addition", profile=Profile(order=7, short="Addit."))
 class DataAddition:
     """25, 50, 75 or 100 per cent of the pool, drawn from ``default_rng(b + 30000 + 1000 f + r)``, with true labels."""
 

@@ -8,11 +8,12 @@ from geco_ray.cfe.base_model import BaseModel
 from geco_ray.cfe.changes.base import FAMILIES, VariantSpec, levelled_specs
 from geco_ray.cfe.seeding import BaseKey
 from geco_ray.cfe.training import Pool, TrainingJob, base_job
+from geco_ray.registry import Profile
 
 SHARES = {"0.01": (0.01, 9), "0.05": (0.05, 8), "0.1": (0.1, 8)}
 
 
-@FAMILIES.register("deletion", title="Deletion")
+@FAMILIES.register("deletion", title="Deletion", profile=Profile(order=6, short="Delet."))
 class Deletion:
     """1, 5 or 10 per cent of the rows are left out, drawn from ``default_rng(b + 20000 + 1000 f + r)``."""
 

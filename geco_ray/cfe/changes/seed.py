@@ -6,11 +6,12 @@ from geco_ray.cfe.base_model import BaseModel
 from geco_ray.cfe.changes.base import FAMILIES, VARIANTS_PER_FAMILY, VariantSpec, levelled_specs
 from geco_ray.cfe.seeding import BaseKey
 from geco_ray.cfe.training import Pool, TrainingJob, base_job
+from geco_ray.registry import Profile
 
 LEVEL = "new_initialization"
 
 
-@FAMILIES.register("seed", title="New seed")
+@FAMILIES.register("seed", title="New seed", profile=Profile(order=3, short="Seed"))
 class NewSeed:
     """Replicate r starts from seed b + 1 + r ("Robust to Which Model Change?", Table 2)."""
 

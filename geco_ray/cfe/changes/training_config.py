@@ -8,6 +8,7 @@ from geco_ray.cfe.base_model import BaseModel
 from geco_ray.cfe.changes.base import FAMILIES, VariantSpec
 from geco_ray.cfe.seeding import BaseKey
 from geco_ray.cfe.training import Pool, TrainingJob, TrainingSettings, base_job
+from geco_ray.registry import Profile
 
 ADAM = [
     TrainingSettings(learning_rate=rate, weight_decay=decay)
@@ -23,7 +24,7 @@ SGD = [
 SETTINGS = {f"{s.optimizer}_lr_{s.learning_rate:g}_wd_{s.weight_decay:g}": s for s in (*ADAM, *SGD)}
 
 
-@FAMILIES.register("training_config", title="Training config")
+@FAMILIES.register("training_config", title="Training config", profile=Profile(order=4, short="Config"))
 class TrainingConfig:
     """19 settings of Adam and 6 of SGD with momentum 0.9; the base model's data and initialisation."""
 

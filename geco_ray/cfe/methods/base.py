@@ -12,10 +12,10 @@ steps. The module that registers a method imports torch, SciPy and scikit-learn 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Scalar = str | int | float | bool | None
 Claim = Literal["found", "not_found", "budget", "error"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +106,21 @@ class GenerationTask:
     def stream(self, method: str, factual_id: int) -> np.random.Generator:
         """The random stream of one request, the same alone, in any batch, in any order and on any worker."""
         return numpy_stream("counterfactual", self.dataset, self.base_seed, method, factual_id)
+
+    @cached_property
+    def _shared(self) -> dict[Hashable, Any]:
+        return {}
+
+    def share(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` gives, made once for this task: work that several settings of a method would repeat.
+
+        ``key`` must begin with a word of the method's own and say all that the value depends on besides the task. The
+        value is seen by all who ask and must not be changed.
+        """
+        if key not in self._shared:
+            self._shared[key] = make()
+        found: T = self._shared[key]
+        return found
 
     def deadline(self, requests: int) -> Deadline:
         """A clock for a batch of ``requests``; it never runs out while ``time_limit`` is ``None``."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geco_ray.cfe.methods.base import METHODS, Answer, GenerationTask, Prepared, Refused, Scalar
-from geco_ray.registry import NoOptions
+from geco_ray.registry import NoOptions, Profile
 
 if TYPE_CHECKING:
     from sklearn.neighbors import KDTree
@@ -41,7 +41,12 @@ class NearestRows:
         ]
 
 
-@METHODS.register("kdtree", title="KD-tree", options=NoOptions)
+@METHODS.register(
+    "kdtree",
+    title="KD-tree",
+    options=NoOptions,
+    profile=Profile(order=4, colour="#707070", marker="s", aims=False, assumes="nothing", certificate="none"),
+)
 def prepare(task: GenerationTask, options: NoOptions) -> Prepared:
     """Find the training rows with p >= 0.5 (predicted, not labelled) once and index them."""
     accepted = np.flatnonzero(task.model.favourable(task.train_x))

@@ -12,7 +12,7 @@ from pydantic import Field
 from geco_ray.cfe.decision import THRESHOLD
 from geco_ray.cfe.methods.base import METHODS, Answer, GenerationTask, Prepared, Scalar
 from geco_ray.cfe.protocol import resolve_protocol
-from geco_ray.registry import Options
+from geco_ray.registry import Options, Profile
 
 if TYPE_CHECKING:
     import torch
@@ -94,10 +94,15 @@ class Wachter:
         return [answers[i] for i in range(len(start))]
 
 
-@METHODS.register("wachter", title="Wachter", options=WachterOptions)
+@METHODS.register(
+    "wachter",
+    title="Wachter",
+    options=WachterOptions,
+    profile=Profile(order=1, colour="#333333", marker="o", aims=False, assumes="nothing", certificate="none"),
+)
 def prepare(task: GenerationTask, options: WachterOptions) -> Prepared:
     """Take what the options leave open from the frozen tuning of the data set."""
     from geco_ray.cfe.tuning import resolve_tuned
 
-    values = resolve_tuned("wachter", options, task.protocol, task.dataset)
+    values = resolve_tuned("wachter", options, task.protocol, task.dataset, task.seeding)
     return Wachter(task, options, values["trade_off"], values["learning_rate"])

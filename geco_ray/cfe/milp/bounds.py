@@ -87,7 +87,9 @@ class UnitBounds:
     corners: Floats
 
 
-def network_bounds(net: ReluNet, around: Neighbourhood, radius: float, known: Sequence[Known] = ()) -> list[UnitBounds]:
+def network_bounds(
+    net: ReluNet, around: Neighbourhood, radius: float, known: Sequence[Known] = (), *, hidden_only: bool = False
+) -> list[UnitBounds]:
     """Bounds of every affine layer (the logit is the last) within ``radius`` of ``around.origin``.
 
     The better of interval arithmetic, a backward linear relaxation and the largest corner of the convex upper bound.
@@ -95,6 +97,7 @@ def network_bounds(net: ReluNet, around: Neighbourhood, radius: float, known: Se
     Args:
         known: bounds of the hidden layers from elsewhere, first layer first. They may hold for a part of the ball
             only; then so does what is returned, the corners included.
+        hidden_only: leave the logit out.
     """
     start = (net.weights[0] @ around.origin + net.biases[0])[:, None]
     moves = np.concatenate([np.zeros((len(start), 1)), net.weights[0], -net.weights[0]], axis=1)
@@ -103,7 +106,7 @@ def network_bounds(net: ReluNet, around: Neighbourhood, radius: float, known: Se
     high = start[:, 0] + around.most(net.weights[0], radius)
     layers = [UnitBounds(*_narrowed(low, high, known, 0), corners[None])]
     below = _tangents(layers[0], corners)
-    for depth in range(1, len(net.weights)):
+    for depth in range(1, len(net.weights) - hidden_only):
         weight, bias = net.weights[depth], net.biases[depth][:, None]
         last = layers[-1]
         above = _kept(last)

@@ -115,7 +115,7 @@ class Walk:
 
     def _stable(self, radius: float) -> Bools:
         """Units that cannot change sign within ``radius``: their rows are left out of the programs."""
-        layers = network_bounds(self.net, self.around, radius * (1 + 1e-9) + 1e-9)[:-1]
+        layers = network_bounds(self.net, self.around, radius * (1 + 1e-9) + 1e-9, hidden_only=True)
         return np.concatenate([(layer.low >= 0) | (layer.high <= 0) for layer in layers])
 
     def _closest(self, pattern: Bools, logit: float, stable: Bools) -> Floats | None:

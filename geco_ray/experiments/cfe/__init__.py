@@ -22,6 +22,7 @@ declare(
         },
         datasets="geco_ray.cfe.data.datasets:dataset_names",
         check_inputs="geco_ray.experiments.cfe.work:check_inputs",
+        find_missing="geco_ray.experiments.cfe.missing:find_missing",
         work="geco_ray.experiments.cfe.work",
         reading="analysis.cfe.topic:TOPIC",
         health="geco_ray.experiments.cfe.health:health",

@@ -42,7 +42,7 @@ def expand_axes(axes: CfeAxes, resolver: Resolver) -> Iterator[Cell]:
         for variants in bank.values():
             yield from variants
         for (method, options), protocol in product(methods, axes.protocol):
-            tuned = _tuned(method.name, options, protocol, dataset)
+            tuned = _tuned(method.name, options, protocol, base, resolver)
             counterfactuals = _counterfactuals(base, method.name, tuned, protocol)
             if isinstance(counterfactuals, ProvedCell):
                 yield from counterfactuals.blocks
@@ -51,13 +51,14 @@ def expand_axes(axes: CfeAxes, resolver: Resolver) -> Iterator[Cell]:
                 yield ValidityCell(counterfactuals, family, variants)
 
 
-def _tuned(method: str, options: Options, protocol: str, dataset: str) -> Options:
+def _tuned(method: str, options: Options, protocol: str, base: BaseCell, resolver: Resolver) -> Options:
     """What is left to tuning takes its frozen value here, so that the value is part of the cell's identity."""
     from geco_ray.cfe.tuning import GRIDS, resolve_tuned
 
     if method not in GRIDS:
         return options
-    return options.model_copy(update=resolve_tuned(method, options, protocol, dataset))
+    values = resolve_tuned(method, options, protocol, base.dataset, base.seeding, resolver.data_dir)
+    return options.model_copy(update=values)
 
 
 def _counterfactuals(base: BaseCell, method: str, options: Options, protocol: str) -> CounterfactualCell:
@@ -87,9 +88,16 @@ def _check_variants(axes: CfeAxes, resolver: Resolver) -> None:
 
 
 def pack_key(cell: Cell) -> Hashable:
-    """The base models of a data set train as one stack, and so do the variants of one family and base model."""
+    """The base models of a data set train as one stack, and so do the variants of one family and base model.
+
+    Settings of one method (registered by one module) for one base model come together: they share what they can.
+    """
+    from geco_ray.cfe.methods.base import METHODS
+
     if isinstance(cell, BaseCell):
         return cell.dataset, cell.seeding
     if isinstance(cell, VariantCell):
         return cell.base.id, cell.family
+    if isinstance(cell, CounterfactualCell) and not isinstance(cell, ProvedCell):
+        return cell.base.id, cell.protocol, METHODS.get(cell.method).module
     return cell.id

@@ -122,8 +122,10 @@ def make_variants(
     specs = variant_specs(first.family, base.key, [cell.variant for cell in cells])
     made = make(specs, base, Pool.of(dataset), resolve_device(context.device))
     for cell, variant in zip(cells, made, strict=True):
-        titles = {"dataset": dataset.card.title, "family": FAMILIES.get(cell.family).title}
-        yield cell, Result(labelled(model_table(base, [variant], dataset.test), cell), info={"titles": titles})
+        family = FAMILIES.get(cell.family)
+        titles = {"dataset": dataset.card.title, "family": family.title}
+        info = {"titles": titles, "profiles": {"family": family.profile.record()}}
+        yield cell, Result(labelled(model_table(base, [variant], dataset.test), cell), info=info)
 
 
 @computation("counterfactuals")
@@ -141,12 +143,14 @@ def generate(
     from geco_ray.cfe.model_stack import StackedModels
 
     device = resolve_device(context.device)
+    tasks: dict[tuple[str, str], GenerationTask] = {}
     for cell in cells:
         dataset = _dataset(cell.base.dataset, context.data_dir, cell.base.data)
         base = _base(cell.base, ledger)
         factuals = select_factuals(base, dataset.test)
         block = slice(cell.first, cell.end) if isinstance(cell, ProofCell) else slice(None)
-        task = GenerationTask.of(dataset, base, cell.protocol, str(device))
+        new = GenerationTask.of(dataset, base, cell.protocol, str(device))
+        task = tasks.setdefault((cell.base.id, cell.protocol), new)  # one task, so that settings share their work
         started = time.perf_counter()
         prepared = METHODS.get(cell.method).target(task, cell.method_options)
         set_up_seconds = time.perf_counter() - started
@@ -157,6 +161,8 @@ def generate(
             "batches": _batches(table),
             "eligible_factuals": factuals.eligible,
             "titles": {"dataset": dataset.card.title, "method": METHODS.get(cell.method).title},
+            "profiles": {"method": METHODS.get(cell.method).profile.record()},
+            **_tuning(cell, dataset, base, context.data_dir),
             **_disagreements(StackedModels([base.model]), device, table),
         }
         yield cell, Result(labelled(table.drop_columns(["seconds", "batch"]), cell), info=info)
@@ -178,9 +184,8 @@ def assemble_proof_blocks(
     for cell in cells:
         records = [ledger.require(block) for block in cell.blocks]
         tables = [ledger.table(record) for record in records if record.rows]
-        info = {
-            key: value for key, value in records[0].info.items() if key in ("set_up", "eligible_factuals", "titles")
-        }
+        kept = ("set_up", "eligible_factuals", "titles", "profiles")
+        info = {key: value for key, value in records[0].info.items() if key in kept}
         info["set_up_seconds"] = records[0].info["set_up_seconds"]
         info["batches"] = [batch for record in records for batch in record.info["batches"]]
         table = pa.concat_tables(tables, promote_options="permissive") if tables else ledger.table(records[0])
@@ -197,6 +202,21 @@ def _batches(table: pa.Table) -> list[dict[str, float]]:
         found.append({"requests": sizes[first], "seconds": round(seconds[first] * sizes[first], 6)})
         first += sizes[first]
     return found
+
+
+def _tuning(
+    cell: CounterfactualCell | ProofCell, dataset: Dataset, base: BaseModel, data_dir: Path | None
+) -> dict[str, Any]:
+    """For the record of a tuned method on the first base model: whether this is the model that was tuned on."""
+    from geco_ray.cfe.tuning import GRIDS, compare_tuning, find_entry
+
+    if cell.method not in GRIDS:
+        return {}
+    entry = find_entry(cell.method, cell.protocol, cell.base.seeding, cell.base.dataset, data_dir)
+    used = cell.method_options.model_dump()
+    if entry is None or cell.base.base_seed != entry.base_seed or not entry.selected.items() <= used.items():
+        return {}
+    return {"tuning": compare_tuning(entry, dataset, base)}
 
 
 def _json(value: Any) -> Any:

@@ -18,6 +18,8 @@ declare(
         },
         datasets="geco_ray.geco.data.dataset:task_names",
         check_inputs="geco_ray.experiments.geco.work:check_inputs",
+        find_missing="geco_ray.experiments.geco.missing:find_missing",
+        units="geco_ray.experiments.geco.costs:units",
         work="geco_ray.experiments.geco.work",
         reading="analysis.geco.topic:TOPIC",
         health="geco_ray.experiments.geco.health:health",

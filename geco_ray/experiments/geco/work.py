@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from geco_ray.geco.encoders import EncoderSource
     from geco_ray.geco.task import Task
     from geco_ray.geco.tokens import TaskTokens
-    from geco_ray.geco.trained import TrainedClassifier
 
 SENTENCE_SAMPLE_SEED = 0  # one sample for all models and methods, so that they are compared on the same sentences
 
@@ -120,6 +119,7 @@ def train(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) ->
     from geco_ray.geco.audit.encoder_audit import audit_encoder
     from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
     from geco_ray.geco.protocol import resolve_protocol
+    from geco_ray.geco.training import model_facts
 
     first = cells[0]  # a pack differs in its seeds only
     setup = TrainingSetup(
@@ -133,22 +133,10 @@ def train(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) ->
     paradigm = PARADIGMS.get(first.paradigm).target()
     trained = paradigm.train(setup, first.paradigm_options, [cell.seed for cell in cells])
     for cell, classifier in zip(cells, trained, strict=True):
-        about = {"titles": {"paradigm": PARADIGMS.get(cell.paradigm).title}, "model": model_facts(classifier)}
-        yield cell, Result(classifier.history_table(), classifier.to_bytes(), info | about)
-
-
-def model_facts(classifier: TrainedClassifier) -> dict[str, Any]:
-    """What a table of paradigms says of a model: its parts, and how many numbers it has and trains."""
-    from geco_ray.geco.paradigms.base import PARADIGMS
-    from geco_ray.geco.protocol import resolve_protocol
-
-    kind, module = PARADIGMS.get(classifier.paradigm).target, classifier.module
-    return {
-        "trained": kind.trained_under(resolve_protocol(classifier.protocol)),
-        "redrawn": kind.redrawn,
-        "trained_parameters": sum(parameter.numel() for parameter in module.trained_parameters()),
-        "parameters": sum(parameter.numel() for parameter in module.parameters()),
-    }
+        entry = PARADIGMS.get(cell.paradigm)
+        said = {"titles": {"paradigm": entry.title}, "profiles": {"paradigm": entry.profile.record()}}
+        said["model"] = model_facts(classifier)
+        yield cell, Result(classifier.history_table(), classifier.to_bytes(), info | said)
 
 
 class _ExplainedModel:
@@ -176,7 +164,8 @@ class _ExplainedModel:
             chosen = sample_sentences(self._tokens.task, cell.sentences, SENTENCE_SAMPLE_SEED)
             rows = [row for row in rows if test[row].sentence_idx in chosen]
         table = self._explainer.explain(rows, cell.method, cell.method_options)
-        info: dict[str, Any] = {"titles": {"method": ATTRIBUTIONS.get(cell.method).title}}
+        entry = ATTRIBUTIONS.get(cell.method)
+        info: dict[str, Any] = {"titles": {"method": entry.title}, "profiles": {"method": entry.profile.record()}}
         note = (table.schema.metadata or {}).get(b"note")
         return Result(table, info=info | ({"note": note.decode()} if note else {}))
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, Batch, ModelOptions, Scores
-from geco_ray.registry import Options
+from geco_ray.registry import Options, Profile
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,7 +27,12 @@ class DeepLiftOptions(ModelOptions):
     multiply_by_inputs: bool | None = None
 
 
-@ATTRIBUTIONS.register("deeplift", title="DeepLift", options=DeepLiftOptions)
+@ATTRIBUTIONS.register(
+    "deeplift",
+    title="DeepLift",
+    options=DeepLiftOptions,
+    profile=Profile(order=5, colour="#A8407F", marker="D", aims=True),
+)
 def deep_lift(inputs: AttributionInputs, options: Options) -> Scores:
     """Signed sum over the embedding's dimensions of contributions or multipliers, per token.
 

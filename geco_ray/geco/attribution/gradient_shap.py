@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, FloatArray, ModelOptions, Scores
-from geco_ray.registry import Options
+from geco_ray.registry import Options, Profile
 
 
 class GradientShapOptions(ModelOptions):
@@ -23,7 +23,12 @@ class GradientShapOptions(ModelOptions):
     noise: float = Field(0.0, ge=0)
 
 
-@ATTRIBUTIONS.register("gradient_shap", title="Gradient SHAP", options=GradientShapOptions)
+@ATTRIBUTIONS.register(
+    "gradient_shap",
+    title="Gradient SHAP",
+    options=GradientShapOptions,
+    profile=Profile(order=8, colour="#6A3D9A", marker="X", aims=True),
+)
 def gradient_shap(inputs: AttributionInputs, options: Options) -> Scores:
     """Mean over points ``b + alpha (x - b)``, alpha from U(0, 1), of the sum of ``(x - b) * gradient``, per token.
 

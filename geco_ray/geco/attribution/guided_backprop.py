@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, ModelOptions, Scores
-from geco_ray.registry import Options
+from geco_ray.registry import Options, Profile
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 PLAIN = "Guided Backprop is the plain gradient here: the network has no ReLU module."
 
 
-@ATTRIBUTIONS.register("guided_backprop", title="Guided Backprop", options=ModelOptions)
+@ATTRIBUTIONS.register(
+    "guided_backprop",
+    title="Guided Backprop",
+    options=ModelOptions,
+    profile=Profile(order=4, colour="#007A5A", marker="^", aims=True),
+)
 def guided_backprop(inputs: AttributionInputs, options: Options) -> Scores:
     """Signed sum over the embedding's dimensions of the guided gradient of the scalar, per token.
 

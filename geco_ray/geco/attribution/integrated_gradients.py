@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, FloatArray, ModelOptions, Scores
-from geco_ray.registry import Options
+from geco_ray.registry import Options, Profile
 
 if TYPE_CHECKING:
     from geco_ray.geco.passes.paths import Path
@@ -30,7 +30,12 @@ class IntegratedGradientsOptions(ModelOptions):
     tolerance: float | None = Field(None, gt=0)
 
 
-@ATTRIBUTIONS.register("integrated_gradients", title="Integrated Gradients", options=IntegratedGradientsOptions)
+@ATTRIBUTIONS.register(
+    "integrated_gradients",
+    title="Integrated Gradients",
+    options=IntegratedGradientsOptions,
+    profile=Profile(order=9, colour="#7F2704", marker="*", aims=True),
+)
 def integrated_gradients(inputs: AttributionInputs, options: Options) -> Scores:
     """Signed sum over dimensions of ``(x - b) * integral of the gradient from b to x``, per token.
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, FloatArray, ModelOptions, Scores
 from geco_ray.geco.tokens import IntArray, TokenRow
-from geco_ray.registry import Options
+from geco_ray.registry import Options, Profile
 
 END_WEIGHT = 1e6
 """Weight of the sentence itself and of its baseline, which the fit has to meet; every draw has weight 1."""
@@ -33,7 +33,12 @@ class KernelShapOptions(ModelOptions):
     n_samples: int | None = Field(None, ge=2)
 
 
-@ATTRIBUTIONS.register("kernel_shap", title="Kernel SHAP", options=KernelShapOptions)
+@ATTRIBUTIONS.register(
+    "kernel_shap",
+    title="Kernel SHAP",
+    options=KernelShapOptions,
+    profile=Profile(order=3, colour="#9A6A00", marker="s", aims=True),
+)
 def kernel_shap(inputs: AttributionInputs, options: Options) -> Scores:
     """Coefficients of the weighted least-squares fit of the scalar on which features are present.
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, FloatArray, ModelOptions, Scores
 from geco_ray.geco.tokens import IntArray, TokenRow
-from geco_ray.registry import Options
+from geco_ray.registry import Options, Profile
 
 KERNEL_WIDTH = 25.0
 TEXT_CLASS = 1
@@ -34,7 +34,9 @@ class LimeOptions(ModelOptions):
     text: Literal["pieces", "clean"] | None = None
 
 
-@ATTRIBUTIONS.register("lime", title="LIME", options=LimeOptions)
+@ATTRIBUTIONS.register(
+    "lime", title="LIME", options=LimeOptions, profile=Profile(order=7, colour="#1F78A8", marker="P", aims=True)
+)
 def lime(inputs: AttributionInputs, options: Options) -> Scores:
     """Weights of the package's local ridge regression.
 

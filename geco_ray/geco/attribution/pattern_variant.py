@@ -14,10 +14,12 @@ import numpy.typing as npt
 from geco_ray.geco.attribution.base import ATTRIBUTIONS, AttributionInputs, FloatArray, Scores
 from geco_ray.geco.rows import Row
 from geco_ray.geco.tokens import TaskTokens, TokenRow
-from geco_ray.registry import Options
+from geco_ray.registry import Options, Profile
 
 
-@ATTRIBUTIONS.register("pattern_variant", title="Pattern Variant")
+@ATTRIBUTIONS.register(
+    "pattern_variant", title="Pattern Variant", profile=Profile(order=10, colour="#333333", marker="h", aims=False)
+)
 def pattern_variant(inputs: AttributionInputs, options: Options) -> Scores:
     """Covariance per word (``corrected``) or per word piece (``paper``), looked up for each row of the inputs."""
     if inputs.protocol.pattern_unit == "piece":

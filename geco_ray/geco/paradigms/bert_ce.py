@@ -6,6 +6,7 @@ from pydantic import Field
 
 from geco_ray.geco.paradigms.base import PARADIGMS
 from geco_ray.geco.paradigms.bert import BertOptions, BertParadigm
+from geco_ray.registry import Profile
 
 
 class BertCEOptions(BertOptions):
@@ -14,7 +15,9 @@ class BertCEOptions(BertOptions):
     learning_rate: float = Field(1e-4, gt=0)
 
 
-@PARADIGMS.register("bert_ce", title="BERT-CE", options=BertCEOptions)
+@PARADIGMS.register(
+    "bert_ce", title="BERT-CE", options=BertCEOptions, profile=Profile(order=4, colour="#007A5A", marker="^", aims=True)
+)
 class BertCE(BertParadigm):
     """See the module."""
 

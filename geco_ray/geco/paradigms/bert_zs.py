@@ -9,7 +9,7 @@ from geco_ray.errors import UserError
 from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
 from geco_ray.geco.paradigms.zero_shot import LabelWordOptions, ZeroShot
 from geco_ray.geco.protocol import resolve_protocol
-from geco_ray.registry import Options
+from geco_ray.registry import Options, Profile
 
 if TYPE_CHECKING:
     import torch
@@ -25,7 +25,9 @@ class BertZSOptions(LabelWordOptions):
     prompt: str | None = None
 
 
-@PARADIGMS.register("bert_zs", title="BERT-ZS", options=BertZSOptions)
+@PARADIGMS.register(
+    "bert_zs", title="BERT-ZS", options=BertZSOptions, profile=Profile(order=1, colour="#56607A", marker="*", aims=True)
+)
 class BertZS(ZeroShot):
     """See the module. The explained scalar is the score of the class's label word at ``[MASK]``.
 

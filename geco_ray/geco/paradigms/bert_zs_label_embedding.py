@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
 from geco_ray.geco.paradigms.zero_shot import LabelWordOptions, ZeroShot
-from geco_ray.registry import Options
+from geco_ray.registry import Options, Profile
 
 if TYPE_CHECKING:
     import torch
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from geco_ray.geco.encoders import EncoderSource
 
 
-@PARADIGMS.register("bert_zs_label_embedding", title="BERT-ZS (label embedding)", options=LabelWordOptions)
+@PARADIGMS.register(
+    "bert_zs_label_embedding",
+    title="BERT-ZS (label embedding)",
+    options=LabelWordOptions,
+    profile=Profile(order=1, colour="#56607A", marker="*", aims=True),
+)
 class LabelEmbedding(ZeroShot):
     """See the module. It has a name of its own, so that every result and figure says how it was scored."""
 

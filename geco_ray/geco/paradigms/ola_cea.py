@@ -9,7 +9,7 @@ from pydantic import Field
 
 from geco_ray.geco.paradigms.base import PARADIGMS, Paradigm, TrainingSetup
 from geco_ray.geco.protocol import resolve_protocol
-from geco_ray.registry import Options
+from geco_ray.registry import Options, Profile
 
 if TYPE_CHECKING:
     import torch
@@ -33,7 +33,9 @@ class OlaOptions(Options):
     dimension: int = Field(64, ge=1)
 
 
-@PARADIGMS.register("ola_cea", title="OLA-CEA", options=OlaOptions)
+@PARADIGMS.register(
+    "ola_cea", title="OLA-CEA", options=OlaOptions, profile=Profile(order=6, colour="#C24E00", marker="v", aims=True)
+)
 class OlaCea(Paradigm):
     """See the module. Depends on the tokenizer alone, not on any encoder's weights."""
 

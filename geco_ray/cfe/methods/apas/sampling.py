@@ -42,7 +42,8 @@ class SampledNetworks:
             for parameter in (weight, bias):
                 draw = torch.empty((count, *parameter.shape)).uniform_(-radius, radius, generator=generator)
                 moved.append((draw + torch.tensor(parameter)).to(device))
-            self._layers.append((moved[0], moved[1]))
+            # The CPU sums products in float64: converted here once, and not for every point that is asked about.
+            self._layers.append((moved[0].double() if moved[0].device.type == "cpu" else moved[0], moved[1]))
         self._device = device
 
     def favourable(self, point: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -54,7 +55,7 @@ class SampledNetworks:
         h = torch.tensor(point, dtype=torch.float32, device=self._device)[:, None]
         for number, (weight, bias) in enumerate(self._layers):
             h = torch.relu_(h) if number else h
-            h = product(weight, h) + bias[..., None]
+            h = product(weight, h.to(weight.dtype)).float() + bias[..., None]
         return np.asarray((h[:, 0, 0] >= 0).cpu().numpy())
 
     def accept(self, point: NDArray[np.float64]) -> bool:

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from geco_ray.cfe.methods.base import METHODS, GenerationTask, Prepared, Refused
 from geco_ray.cfe.methods.kdtree import NearestRows
-from geco_ray.registry import Options
+from geco_ray.registry import Options, Profile
 
 
 class RnceOptions(Options):
@@ -22,7 +22,20 @@ class RnceOptions(Options):
     bias_radius: float = Field(default=0.005, ge=0.0)
 
 
-@METHODS.register("rnce", title="RNCE", options=RnceOptions)
+@METHODS.register(
+    "rnce",
+    title="RNCE",
+    options=RnceOptions,
+    profile=Profile(
+        order=5,
+        colour="#007A5A",
+        marker="D",
+        aims=True,
+        assumes="bounded parameters",
+        certificate="exact, for all models within a parameter radius",
+        scope=("bounded_parameter",),
+    ),
+)
 def prepare(task: GenerationTask, options: RnceOptions) -> Prepared:
     """Test all training rows once, exactly ("Robust to Which Model Change?", RNCE with radii of 0.005).
 

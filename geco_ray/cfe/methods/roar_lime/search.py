@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from geco_ray.cfe.methods.base import Answer, GenerationTask, Scalar
 from geco_ray.cfe.methods.roar_lime.options import RoarLimeOptions
-from geco_ray.cfe.methods.roar_lime.surrogate import Scaler, Surrogate, explain
+from geco_ray.cfe.methods.roar_lime.surrogate import Scaler, Surrogate, explain, fit_as_lime, fit_logistic
 from geco_ray.cfe.protocol import resolve_protocol
 from geco_ray.cfe.rowwise import RowNet, pad_rows
 from geco_ray.cfe.search.adam import RowAdam
@@ -48,9 +48,17 @@ class RoarLime:
         return [answers[i] for i in range(len(factuals))]
 
     def _surrogate(self, x0: NDArray[np.float64], factual_id: int, net: RowNet) -> Surrogate | None:
-        z = self._task.stream("roar_lime", factual_id).standard_normal((self._options.samples, len(x0)))
-        centre = x0 if self._around_factual else self._scaler.mean
-        return explain(x0, z, self._scaler, centre, net.favourable, self._task.device)
+        """The surrogate of a factual; settings that differ in the descent alone, as tuning's do, share it."""
+        options = self._options
+
+        def fit() -> Surrogate | None:
+            z = self._task.stream("roar_lime", factual_id).standard_normal((options.samples, len(x0)))
+            centre = x0 if self._around_factual else self._scaler.mean
+            regression = fit_logistic if options.regression == "exact" else fit_as_lime
+            return explain(x0, z, self._scaler, centre, net.favourable, self._task.device, regression)
+
+        key = ("surrogate", factual_id, x0.tobytes(), options.samples, options.regression)
+        return self._task.share(key, fit)
 
     def _descend(self, net: RowNet, factuals: NDArray[np.float64], surrogates: list[Surrogate]) -> list[Answer]:
         """One answer for each of ``factuals`` (k, d) with its surrogate."""

@@ -2,7 +2,7 @@
 
 What the package (0.2.0.1) computes without discretisation and feature selection, for one request at a time and without
 the package: the sample, its hard labels, the kernel weights, the regression, and the mapping of the rounded
-coefficients to input units. The regression is solved to its exact optimum instead of a solver's tolerance.
+coefficients to input units. The regression is solved to its exact optimum, or as far as the package's solver goes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ _WARM_ROWS = 2000
 _MAX_NEWTON = 50
 _TOLERANCE = 1e-6  # the last step; what is left after it is of the order of its square
 _DECIMALS = 4
+_LIME_ITERATIONS = 1000
+
+Fit = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+"""Rows (m, d), their labels and weights (m,) to coefficients (d + 1,), the intercept last."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,7 @@ def explain(
     centre: NDArray[np.float64],
     favourable: Callable[[torch.Tensor], torch.Tensor],
     device: str = "cpu",
+    fit: Fit | None = None,
 ) -> Surrogate | None:
     """Fit the surrogate of one request.
 
@@ -63,6 +68,7 @@ def explain(
         centre: what the sample lies around, (d,): the training mean in the released code.
         favourable: labels rows (m, d) float32 on ``device``.
         device: a torch device name.
+        fit: the regression, :func:`fit_logistic` or :func:`fit_as_lime`; the first by default.
 
     Returns:
         The surrogate, or ``None`` if the sample has one class only.
@@ -76,7 +82,7 @@ def explain(
     share = float(labels.double().mean())
     if share in (0.0, 1.0):
         return None
-    coefficients = fit_logistic(scaled, labels, kernel_weights(scaled))
+    coefficients = (fit or fit_logistic)(scaled, labels, kernel_weights(scaled))
     rounded = np.round(coefficients.cpu().numpy(), _DECIMALS)
     weights = rounded[:-1] / scaler.scale
     return Surrogate(weights, float(rounded[-1] - weights @ scaler.mean), share)
@@ -109,6 +115,15 @@ def fit_logistic(x: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -
         warm = slice(_WARM_ROWS)
         beta = _newton(design[warm], labels[warm], weights[warm] / share, beta, 1e-3)
     return _newton(design, labels, weights, beta, _TOLERANCE)
+
+
+def fit_as_lime(x: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """What the released code lets LIME fit: :func:`fit_logistic`'s problem until scikit-learn's L-BFGS is content."""
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(max_iter=_LIME_ITERATIONS)
+    model.fit(x.cpu().numpy(), labels.cpu().numpy().astype(np.int64), sample_weight=weights.cpu().numpy())
+    return torch.tensor(np.append(model.coef_[0], model.intercept_[0]), device=x.device)
 
 
 def _newton(

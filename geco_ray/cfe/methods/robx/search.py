@@ -73,7 +73,13 @@ class Robx:
         self.set_up: Mapping[str, Scalar] = {"tau": self._tau, "candidates": len(self._rows)}
 
     def _threshold(self) -> float:
-        """The quantile of the favourable training rows' stability, at least 0.5; one stream, batches in row order."""
+        """The quantile of the favourable training rows' stability, at least 0.5."""
+        key = ("robx calibration", self._options.samples, self._options.variance)
+        stability = self._task.share(key, self._calibrate)
+        return max(0.5, float(np.quantile(stability, self._options.quantile)))
+
+    def _calibrate(self) -> NDArray[np.float64]:
+        """Stability of the favourable training rows; one stream, batches in row order."""
         seed = self._task.base_seed + _CALIBRATION_SEED
         if self._protocol.robx_shared_stream:
             stream = np.random.default_rng(self._key.draw(seed, "robx_calibration"))
@@ -83,7 +89,7 @@ class Robx:
         for i in range(0, len(self._rows), BATCH):
             rows = self._rows[i : i + BATCH]
             values.append(self._stability.of(rows, self._stability.project(stream, len(rows))))
-        return max(0.5, float(np.quantile(np.concatenate(values), self._options.quantile)))
+        return np.concatenate(values)
 
     def _streams(self, factual_ids: Sequence[int]) -> list[Stream]:
         if self._protocol.robx_shared_stream:

@@ -42,8 +42,9 @@ class Stability:
 
     def project(self, generator: np.random.Generator, points: int) -> torch.Tensor:
         """Draw the noise of ``points`` points and send it through the first layer: (points, samples, width)."""
-        noise = generator.standard_normal((points, self.samples, self.features)) * self.std
-        return linear(torch.tensor(noise, device=self._net.device), self._layers[0][0])
+        noise = generator.standard_normal((points, self.samples, self.features))
+        noise *= self.std  # in place: these arrays are the largest of the method
+        return linear(torch.from_numpy(noise).to(self._net.device), self._layers[0][0])
 
     def of(self, points: NDArray[np.float64], projected: torch.Tensor) -> NDArray[np.float64]:
         """Stability of each of ``points`` (m, d) under noise from :meth:`project`, m or 1 sets of it; (m,)."""

@@ -1,17 +1,18 @@
-"""Tuning of Wachter and ROAR-LIME: the grid, the rule, and the frozen record of what it selected.
+"""The rule that tunes Wachter and ROAR-LIME: the grid, the scores of its points, and which of them is taken.
 
 The rule ("Robust to Which Model Change?", validity first as ROAR's authors do): run every grid point on adverse rows of
 the validation part with the first base model; take the largest share of base-valid answers, then the smallest mean
 distance, then the first in the grid. No changed model is looked at. The selection is frozen for all base models.
+
+The paper asks 25 rows, so that one row decides. ``corrected`` asks more of them and takes no difference for one that is
+within its noise (:func:`select_beyond_noise`).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from functools import cache, cached_property
-from pathlib import Path
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,6 @@ from numpy.typing import NDArray
 
 from geco_ray.cfe.methods.base import METHODS, GenerationTask
 from geco_ray.cfe.protocol import resolve_protocol
-from geco_ray.errors import UserError
-from geco_ray.registry import Options
-
-RECORD = Path(__file__).with_name("tuned.json")
 
 WACHTER_GRID = tuple(
     {"trade_off": trade_off, "learning_rate": rate} for trade_off in (0.01, 0.1, 1.0) for rate in (0.01, 0.02)
@@ -30,6 +27,7 @@ WACHTER_GRID = tuple(
 ROAR_LIME_GRID = tuple(
     {"trade_off": value} for value in (0.0005, 0.001, 0.005, *(round(0.01 + 0.05 * k, 2) for k in range(22)))
 )
+_ROUNDING = 1e-9  # four of any number of rows are two standard errors to the last bit
 GRIDS: Mapping[str, tuple[dict[str, float], ...]] = {"wachter": WACHTER_GRID, "roar_lime": ROAR_LIME_GRID}
 
 
@@ -55,14 +53,39 @@ class Tuning:
     factuals: int
     candidates: tuple[Candidate, ...]
 
-    def to_json(self) -> dict[str, object]:
-        """As kept in the record."""
-        return asdict(self)
-
 
 def select(candidates: Sequence[Candidate]) -> Candidate:
     """The best candidate; the first of equals."""
     return max(candidates, key=lambda candidate: candidate.score)  # max keeps the first
+
+
+def select_beyond_noise(distances: NDArray[np.float64]) -> int:
+    """Which candidate is taken where a difference counts only if it exceeds its own standard error.
+
+    A share counts as equal to the largest one if it lies below it by no more than two standard errors of the paired
+    difference; of those, a mean distance as equal to the smallest one likewise, over the factuals that both answer. Of
+    what is left the largest share is taken, then the first in the grid. So at most four rows never decide alone.
+
+    Args:
+        distances: (candidates, factuals), NaN where the answer is not base-valid.
+    """
+    valid = np.isfinite(distances)
+    shares = valid.mean(axis=1)
+    best = int(shares.argmax())
+    level = [i for i in range(len(distances)) if not _exceeds(valid[best].astype(float) - valid[i])]
+    means = {i: float(distances[i][valid[i]].mean()) for i in level if valid[i].any()}
+    if not means:
+        return best
+    nearest = min(means, key=lambda i: means[i])
+    gaps = {i: (distances[i] - distances[nearest])[valid[i] & valid[nearest]] for i in means}
+    near = [i for i, gap in gaps.items() if i == nearest or (len(gap) and not _exceeds(gap))]
+    return max(near, key=lambda i: (shares[i], -i))
+
+
+def _exceeds(differences: NDArray[np.float64]) -> bool:
+    """Whether a mean of paired differences is more than two standard errors above zero."""
+    error = float(differences.std(ddof=1)) / len(differences) ** 0.5 if len(differences) > 1 else 0.0
+    return float(differences.mean()) > 2 * error + _ROUNDING
 
 
 def tune(
@@ -76,18 +99,30 @@ def tune(
     Raises:
         UserError: no such method.
         KeyError: the method has no grid and none is given.
+        ValueError: there is no factual to tune on.
     """
     from geco_ray.cfe.generation import generate
 
-    entry, candidates = METHODS.get(method), []
-    ids = range(len(factuals))
-    for point in grid if grid is not None else GRIDS[entry.name]:
-        own = _streams_of_tuning(task)
+    if not len(factuals):
+        raise ValueError("there is no adverse validation row to tune on")
+    entry, own, ids = METHODS.get(method), _streams_of_tuning(task), range(len(factuals))
+    points = list(grid if grid is not None else GRIDS[entry.name])
+    distances = np.full((len(points), len(factuals)), np.nan)
+    for row, point in zip(distances, points, strict=True):
+        # One task for all points: they share what does not hang on the point, such as LIME's fits.
         table = generate(entry.target(own, entry.parse_options(dict(point))), own, factuals, ids, ids)
-        distances = [x for x in table["distance"].to_pylist() if x is not None]
-        share = len(distances) / len(factuals) if len(factuals) else 0.0
-        candidates.append(Candidate(dict(point), share, float(np.mean(distances)) if distances else None))
-    return Tuning(select(candidates).options, len(factuals), tuple(candidates))
+        row[:] = [np.nan if x is None else x for x in table["distance"].to_pylist()]
+    candidates = tuple(_candidate(point, row) for point, row in zip(points, distances, strict=True))
+    if resolve_protocol(task.protocol).tuning_ties_within_noise:
+        chosen = candidates[select_beyond_noise(distances)]
+    else:
+        chosen = select(candidates)
+    return Tuning(chosen.options, len(factuals), candidates)
+
+
+def _candidate(point: dict[str, float], distances: NDArray[np.float64]) -> Candidate:
+    valid = distances[np.isfinite(distances)]
+    return Candidate(dict(point), len(valid) / len(distances), float(np.mean(valid)) if len(valid) else None)
 
 
 class _Replay(GenerationTask):
@@ -113,52 +148,3 @@ class _Own(GenerationTask):
 def _streams_of_tuning(task: GenerationTask) -> GenerationTask:
     kind = _Replay if resolve_protocol(task.protocol).lime_tuning_replays_release else _Own
     return kind(**{field.name: getattr(task, field.name) for field in fields(task)})
-
-
-def resolve_tuned(method: str, options: Options, protocol: str, dataset: str) -> dict[str, float]:
-    """The value of every tuned option of ``method``: as given in ``options``, else from the record (:func:`tuned`).
-
-    Needs neither torch nor data, so that a plan can put the values into a cell's identity.
-
-    Raises:
-        UserError: an option is left open and the record does not say which value this data set should have.
-        KeyError: the method is not tuned, or the record has no such protocol.
-    """
-    given = {name: getattr(options, name) for name in GRIDS[method][0]}
-    missing = [name for name, value in given.items() if value is None]
-    chosen = {name: value for name, value in given.items() if value is not None}
-    frozen = tuned(method, protocol, dataset) if missing else {}
-    if not missing or frozen:
-        return frozen | chosen
-    example = GRIDS[method][len(GRIDS[method]) // 2] | chosen
-    values = ", ".join(f"{key}: {value}" for key, value in example.items())
-    what = f"{METHODS.get(method).title} has no tuned {' and '.join(missing)} for the data set {dataset!r}"
-    raise UserError(
-        f"{what} under protocol {protocol}: {', '.join(_record()[method][protocol])} need different values",
-        where=f"cfe.methods, {method}",
-        remedy=f"Set {'it' if len(missing) == 1 else 'them'} yourself, for example cfe.methods=[{{name: {method}, "
-        f"{values}}}]; geco_ray.cfe.tuning.tune scores the values of a grid by the benchmark's rule.",
-    )
-
-
-def tuned(method: str, protocol: str, dataset: str) -> dict[str, float]:
-    """The frozen selection for ``dataset``.
-
-    A data set that is not in the record gets what all recorded ones selected, if they agree (Wachter under ``paper``).
-    Where they do not, there is no value to take and the result is empty, which :func:`resolve_tuned` refuses.
-
-    Raises:
-        KeyError: the record has no such method or protocol.
-    """
-    selections: dict[str, dict[str, float]] = {
-        name: entry["selected"] for name, entry in _record()[method][protocol].items()
-    }
-    if dataset in selections:
-        return dict(selections[dataset])
-    first, *others = selections.values()
-    return dict(first) if all(other == first for other in others) else {}
-
-
-@cache
-def _record() -> Any:
-    return json.loads(RECORD.read_text())

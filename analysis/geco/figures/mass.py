@@ -11,12 +11,12 @@ from matplotlib.lines import Line2D
 
 from analysis.aggregate import highest, lines
 from analysis.figures import BAND, FAINT, GREY, INK, Picture, empty, grid_of_panels, heading, legend_columns, render
-from analysis.geco.findings import REFERENCES, reference_labels
+from analysis.geco.findings import is_reference, reference_labels
 from analysis.geco.labels import with_labels
-from analysis.geco.styles import DATASETS, METHODS, PARADIGMS, TITLES
+from analysis.geco.styles import TITLES
 from analysis.geco.unvalued import why_no_value
 from analysis.styles import Style, Titles
-from analysis.views import counted, ordered, title_of
+from analysis.views import counted, label_styles, names_of, ordered, title_of
 from geco_ray.table import amount
 
 
@@ -36,7 +36,7 @@ def mass_figures(mass: pd.DataFrame, per_seed: pd.DataFrame, titles: Titles = TI
 
 
 def _alt(part: pd.DataFrame) -> str:
-    judged = part[~part["method"].isin(REFERENCES) & part["mean"].notna()]
+    judged = part[~is_reference(part) & part["mean"].notna()]
     best = highest(part if judged.empty else judged, "mean")
     return (
         f"Mass accuracy of {amount(part['method_label'].nunique(), 'attribution method', 'attribution methods')} on "
@@ -47,9 +47,9 @@ def _alt(part: pd.DataFrame) -> str:
 
 
 def _draw(part: pd.DataFrame, per_seed: pd.DataFrame) -> Figure:
-    datasets = DATASETS.in_order(part["dataset"])
-    methods = ordered(part, METHODS, "method", "method_label")
-    models = ordered(part, PARADIGMS, "paradigm", "model_label")
+    datasets = names_of(part, "dataset")
+    methods = ordered(part, "method", "method_label")
+    models = ordered(part, "paradigm", "model_label")
     references = reference_labels(part)
     names = [f"{method} (reference)" if method in references else method for method in methods]
     band = 0.24 + 0.075 * len(models)
@@ -96,8 +96,7 @@ def _panel(axes: Axes, part: pd.DataFrame, per_seed: pd.DataFrame, methods: list
 
 
 def _styles(part: pd.DataFrame, models: list[str]) -> dict[str, Style]:
-    names = part.drop_duplicates("model_label").set_index("model_label")["paradigm"]
-    return PARADIGMS.variants([(names[model], model) for model in models if model in names.index])
+    return label_styles(part, "paradigm", "model_label")
 
 
 def _point(axes: Axes, row: Any, style: Style, y: float, seeds: list[float]) -> None:

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.geco.frames import GecoFrames
-from analysis.geco.tables import GROUP
+from analysis.geco.tables import GROUP, by_cell
 
 ZERO_SHOT = "bertzs"
 COLUMNS = (*GROUP, "against", "sentences", "median", "p", "rows", "rows_undefined", "median_rows", "p_rows")
@@ -33,15 +33,32 @@ def signed_rank_table(frames: GecoFrames) -> pd.DataFrame:
     score = frames.score
     if score.empty:
         return pd.DataFrame(columns=list(COLUMNS))
-    rows = score.merge(frames.truth_share, on=["dataset", "row"], how="left")
-    rows["mass_accuracy"] = pd.to_numeric(rows["mass_accuracy"]).astype("float64")
-    zero_shot = rows["paradigm"].map(simplify) == ZERO_SHOT
+    correct = score["correct"].astype("boolean").fillna(False).astype(bool)
     keys = ["dataset", "protocol", "method", "row"]
-    reference = rows[zero_shot].drop_duplicates(keys)[[*keys, "mass_accuracy"]]
-    rows = rows.merge(reference.rename(columns={"mass_accuracy": "zero_shot"}), on=keys, how="left")
-    rows = rows[rows["correct"].astype("boolean").fillna(False).astype(bool)]
-    found = [line for group, part in rows.groupby(list(GROUP), dropna=False, sort=True) for line in _tests(group, part)]
+    zero_shot = {name for name in set(score["paradigm"]) if simplify(name) == ZERO_SHOT}
+    reference = score[score["paradigm"].isin(zero_shot)].drop_duplicates(keys)[[*keys, "mass_accuracy"]]
+    reference = reference.rename(columns={"mass_accuracy": "zero_shot"})
+    reference["zero_shot"] = pd.to_numeric(reference["zero_shot"]).astype("float64")
+    cells = by_cell(score)
+    found = []
+    places = score.index[correct].to_series().groupby(score.loc[correct, "cell"], sort=False).groups
+    for group, own in cells.groupby(list(GROUP), dropna=False, sort=True):
+        chosen = [places[cell] for cell in own["cell"] if cell in places]
+        if chosen:
+            rows = score.loc[np.concatenate(chosen), [*keys, "sentence_idx", "mass_accuracy"]]
+            rows["mass_accuracy"] = pd.to_numeric(rows["mass_accuracy"]).astype("float64")
+            same = reference[_same(reference, rows)]
+            rows = rows.merge(frames.truth_share, on=["dataset", "row"], how="left").merge(same, on=keys, how="left")
+            found += list(_tests(group, rows))
     return pd.DataFrame(found, columns=list(COLUMNS))
+
+
+def _same(reference: pd.DataFrame, rows: pd.DataFrame) -> pd.Series:
+    """The reference's rows of the data set, protocol and method of ``rows``, which are all of one group."""
+    flags = pd.Series(True, index=reference.index)
+    for key in ("dataset", "protocol", "method"):
+        flags &= reference[key] == rows[key].iloc[0]
+    return flags
 
 
 def _tests(group: Any, part: pd.DataFrame) -> Iterator[tuple[Any, ...]]:

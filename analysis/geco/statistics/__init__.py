@@ -1,0 +1,1 @@
+"""Tests and comparisons of GECOBench's numbers."""
