@@ -56,8 +56,9 @@ class Classifier(nn.Module):
         """The tensors that training changed; with the encoder they rebuild the classifier."""
 
     def trained_parameters(self) -> list[nn.Parameter]:
-        """The parameters that training changes, in the model's order; all, unless a classifier says otherwise."""
-        return list(self.parameters())
+        """The parameters that training changes, in the model's order: those of :meth:`trained_state`, by default."""
+        names = self.trained_state()
+        return [parameter for name, parameter in self.named_parameters() if name in names]
 
     def logits_from_words(self, word_vectors: Tensor, mask: Tensor | None) -> Tensor:
         """Logits from word embeddings, embedded once."""

@@ -147,6 +147,11 @@ def _copy(source: Sequence[Tensor], target: Sequence[Tensor]) -> None:
             old.copy_(new)
 
 
+def accuracy(forward: Forward, part: Part) -> float:
+    """Share of rows whose largest logit is the target's."""
+    return int((all_logits(forward, part).argmax(1) == part.targets).sum()) / len(part)
+
+
 def all_logits(forward: Forward, part: Part) -> Tensor:
     """The logits of all rows, (n, labels), in their order."""
     with torch.no_grad():
