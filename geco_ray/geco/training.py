@@ -83,9 +83,10 @@ def train_one(setup: TrainingSetup, paradigm: str, options: Options, seed: int, 
 
 
 def model_facts(classifier: TrainedClassifier) -> dict[str, Any]:
-    """What a table of paradigms says of a model: its parts by name, and how many numbers it has and trains."""
+    """What a table of models says of one: its classes, its parts by name, how many numbers it has and trains."""
     kind, module = PARADIGMS.get(classifier.paradigm).target, classifier.module
     return {
+        "labels": list(classifier.labels),
         "trained": kind.trained_under(resolve_protocol(classifier.protocol)),
         "redrawn": kind.redrawn,
         "trained_parameters": sum(parameter.numel() for parameter in module.trained_parameters()),
