@@ -19,3 +19,8 @@ def lazy_face(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
         return getattr(import_module(names[name]), name)
 
     return get
+
+
+_FACE = {"score_attributions": "geco_ray.geco.own_scores"}
+__all__ = [*_FACE]
+__getattr__ = lazy_face(__name__, _FACE)

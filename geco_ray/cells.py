@@ -24,6 +24,10 @@ from geco_ray.registry import Options
 FINGERPRINT = {"readable": False}
 
 
+# Of a field that says by which code a component from outside computes; empty, and then no part of an id, for our own.
+CODE = FINGERPRINT | {"code": True}
+
+
 def runtime_field(default: Any = dataclasses.MISSING) -> Any:
     """A field that the work needs and the result does not depend on."""
     return field(default=default, compare=False, metadata={"identity": False})
@@ -49,8 +53,9 @@ class Cell:
 
     def _identity_fields(self) -> Iterator[tuple[str, Any]]:
         for item in dataclasses.fields(self):
-            if item.metadata.get("identity", True):
-                yield item.name, getattr(self, item.name)
+            value = getattr(self, item.name)
+            if item.metadata.get("identity", True) and (value or not item.metadata.get("code")):
+                yield item.name, value
 
     def own(self) -> dict[str, Any]:
         """Identity fields that are not cells, as JSON values."""
@@ -83,6 +88,16 @@ class Cell:
             elif not _is_cells(value) and type(self).__dataclass_fields__[name].metadata.get("readable", True):
                 merged[name] = _plain(value)
         return merged
+
+    def codes(self) -> dict[str, str]:
+        """Of the fields marked :data:`CODE` that are not empty, upstream cells' included: name to value."""
+        found: dict[str, str] = {}
+        for name, value in self._identity_fields():
+            if isinstance(value, Cell):
+                found |= value.codes()
+            elif type(self).__dataclass_fields__[name].metadata.get("code"):
+                found[name] = value
+        return found
 
     @property
     def title(self) -> str:

@@ -11,13 +11,16 @@ import importlib
 import importlib.metadata
 import json
 import pkgutil
+import sys
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from geco_ray.errors import UserError, simplify, suggest, unknown_name
+from geco_ray.plugins import Origin, load_plugin, origin_of
 
 T = TypeVar("T")
 
@@ -25,8 +28,15 @@ T = TypeVar("T")
 class Options(BaseModel):
     """Base of every component's options: frozen, typed, unknown keys refused, defaults as in the paper."""
 
+    registered_as: ClassVar[str] = ""
+    """The name to look a component up by, where its options call it otherwise."""
+
     # Defaults are validated too: a float option whose default is written 1 must not differ in identity from 1.0.
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
+
+    def called(self, name: str, title: str) -> tuple[str, str]:
+        """Name and title of a component with these options, from those it was registered with."""
+        return name, title
 
 
 class OptionError(UserError):
@@ -74,7 +84,10 @@ class Profile:
 
 @dataclass(frozen=True)
 class Entry(Generic[T]):
-    """A registered component: ``name`` in files and on the command line, ``title`` in tables and figures."""
+    """A registered component: ``name`` in files and on the command line, ``title`` in tables and figures.
+
+    ``version`` is raised by hand when results change; ``origin`` is where one from outside comes from, None for ours.
+    """
 
     name: str
     title: str
@@ -82,6 +95,21 @@ class Entry(Generic[T]):
     options: type[Options]
     module: str
     profile: Profile = Profile()
+    version: int = 1
+    origin: Origin | None = None
+    listed: bool = True
+
+    def called_by(self, options: Options) -> Entry[T]:
+        """The entry with the name and title that it has with ``options``."""
+        name, title = options.called(self.name, self.title)
+        return self if name == self.name else replace(self, name=name, title=title)
+
+    @property
+    def code(self) -> str:
+        """What of the component's code is part of a result's identity; empty for one of ours in its first version."""
+        if self.origin is not None:
+            return f"{self.version}:{self.origin.source}"
+        return str(self.version) if self.version != 1 else ""
 
     def parse_options(self, given: dict[str, object] | None = None) -> Options:
         """Check ``given`` against the component's options and fill in the defaults.
@@ -122,14 +150,24 @@ class Registry(Generic[T]):
         self._loaded = False
 
     def register(
-        self, name: str, *, title: str | None = None, options: type[Options] = NoOptions, module: str | None = None,
+        self,
+        name: str,
+        *,
+        title: str | None = None,
+        options: type[Options] = NoOptions,
+        module: str | None = None,
+        version: int = 1,
+        listed: bool = True,
         profile: Profile | None = None,
-    ) -> Callable[[T], T]:  # fmt: skip
+    ) -> Callable[[T], T]:
         """Decorator: register the class or function below under ``name``.
 
         Args:
             profile: order, colour, marker and the like, for tables and figures.
             module: where it is from, for a target that does not know it (one that is neither class nor function).
+            version: to be raised when results change and the code of its package does not show it: other data, another
+                compiled library. It is part of what identifies a result.
+            listed: whether :meth:`names` has it; one that is not stands for many, and is found by its name.
 
         Raises:
             ValueError: two components share a name or title (compared by letters and digits only).
@@ -137,7 +175,9 @@ class Registry(Generic[T]):
 
         def add(target: T) -> T:
             source = module or str(getattr(target, "__module__", "?"))
-            entry = Entry(name, title or name, target, options, source, profile or Profile())
+            entry = Entry(
+                name, title or name, target, options, source, profile or Profile(), version, origin_of(source), listed
+            )
             for old in self._entries.values():
                 same = {simplify(old.name), simplify(old.title)} & {simplify(entry.name), simplify(entry.title)}
                 if same and not _reloaded(old, entry):
@@ -150,19 +190,24 @@ class Registry(Generic[T]):
     def names(self) -> list[str]:
         """All names, sorted."""
         self._load()
-        return sorted(self._entries)
+        return sorted(name for name, entry in self._entries.items() if entry.listed)
 
     def entries(self) -> list[Entry[T]]:
         """All entries, sorted by name."""
         return [self._entries[name] for name in self.names()]
 
-    def get(self, name: str, *, where: str | None = None) -> Entry[T]:
+    def get(self, name: str, *, where: str | None = None, folder: Path | None = None) -> Entry[T]:
         """The entry of that name or title; case, blanks, ``-`` and ``_`` do not matter.
 
+        ``my_method.py:nearest`` and ``my_package.my_method:nearest`` name one in a file or module, which is loaded (see
+        :func:`geco_ray.plugins.load_plugin`; ``folder`` is where a relative path is looked for first).
+
         Raises:
-            UserError: no such name, with the closest ones.
+            UserError: no such name, with the closest ones; a file or module that cannot be loaded.
         """
         self._load()
+        if ":" in name:
+            return self._from_outside(name, where, folder)
         if name in self._entries:
             return self._entries[name]
         form = simplify(name)
@@ -176,6 +221,24 @@ class Registry(Generic[T]):
                     f"{self.kind} {title!r} is in the paper, not in this version", where=where, remedy=known
                 )
         raise unknown_name(self.kind, name, self.names(), where=where)
+
+    def _from_outside(self, reference: str, where: str | None, folder: Path | None) -> Entry[T]:
+        source, _, name = reference.rpartition(":")
+        try:
+            module = load_plugin(source, folder).module
+        except UserError as error:
+            raise error.at(where) if where else error from None
+        own = [entry for entry in self._entries.values() if entry.module == module]
+        for entry in own:
+            written = getattr(entry.target, "__name__", entry.name)
+            if simplify(name) in {simplify(entry.name), simplify(entry.title), simplify(written)}:
+                return entry
+        if callable(getattr(sys.modules[module], name, None)):
+            remedy = f'Put the decorator register("{name}") of this kind\'s registry on it'
+            raise UserError(f"{name!r} is not registered as a {self.kind}", where=where or source, remedy=remedy)
+        known = [entry.name for entry in own]
+        remedy = suggest(name, known) if known else f"Register a {self.kind} there, see docs/extending.md"
+        raise UserError(f"{source} has no {self.kind} {name!r}", where=where, remedy=remedy.rstrip("."))
 
     def _load(self) -> None:
         if self._loaded:

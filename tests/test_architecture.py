@@ -21,25 +21,37 @@ PACKAGES = ("geco_ray", "analysis")
 
 # What a room may import of ours beside itself. A folder or module at the top of geco_ray is a room; so is analysis.
 GROUND = frozenset(
-    {"geco_ray", "errors", "registry", "seeds", "device", "arithmetic", "cells", "table", "terminal", "files"}
-)
+    {
+        "geco_ray", "errors", "registry", "seeds", "device", "arithmetic", "cells", "table", "terminal", "files",
+        "plugins", "submissions",
+    }
+)  # fmt: skip
 LAYERS: dict[str, frozenset[str]] = {
     **{name: frozenset({"geco_ray", "errors", "registry"}) for name in GROUND},
     "terminal": frozenset({"table"}),
+    "registry": frozenset({"errors", "plugins"}),
+    "plugins": frozenset({"errors", "files"}),
+    "submissions": frozenset({"errors", "files", "registry"}),
+    "scaffold": frozenset({"errors", "files"}),
+    "testing": GROUND | {"geco", "cfe"},
+    "exchange": GROUND | {"geco", "cfe"},
     "geco": GROUND - {"cells"},
     "cfe": GROUND - {"cells"},
     "ledger": GROUND,
     "plan": GROUND | {"ledger"},
-    "experiments": GROUND | {"ledger", "plan", "geco", "cfe"},
+    "experiments": GROUND | {"ledger", "plan", "geco", "cfe", "exchange"},
     "runtime": GROUND | {"ledger", "plan", "experiments"},
     "analysis": GROUND | {"ledger", "plan", "geco", "cfe"},
-    "cli": GROUND | {"ledger", "plan", "experiments", "runtime", "analysis", "geco", "cfe"},
+    "cli": GROUND
+    | {"ledger", "plan", "experiments", "runtime", "analysis", "geco", "cfe", "exchange", "testing", "scaffold"},
     "grid": frozenset({"cli"}),
     "__main__": frozenset({"cli"}),
 }
 # Ray is the business of two rooms; these rooms leave torch alone as well, even inside functions.
 RAY_ROOMS = frozenset({"runtime", "cli"})
-TORCHLESS_ROOMS = frozenset({"analysis", "plan", "ledger", "files", "cells", "registry", "table", "errors"})
+TORCHLESS_ROOMS = frozenset(
+    {"analysis", "plan", "ledger", "files", "cells", "registry", "table", "errors", "plugins", "submissions"}
+)
 # Importing these loads neither, however long the way: listing, planning and reading take a second.
 LIGHT_ROOMS = frozenset({"analysis", "plan", "ledger", "cells", "registry", "grid", "__main__"})
 HEAVY = ("torch", "ray")

@@ -49,14 +49,15 @@ def samples() -> dict[type[Cell], Cell]:
 IDENTITY = {
     TrainCell: {
         "dataset", "data", "encoder", "encoder_fingerprint", "paradigm", "paradigm_options", "seed", "protocol",
+        "paradigm_code",
     },
-    ExplainCell: {"model", "method", "method_options", "sentences"},
+    ExplainCell: {"model", "method", "method_options", "sentences", "method_code"},
     ScoreCell: {"explained"},
     BaseCell: {"dataset", "data", "base_seed", "seeding"},
-    VariantCell: {"base", "family", "variant"},
-    CounterfactualCell: {"base", "method", "method_options", "protocol"},
-    ProofCell: {"base", "method", "method_options", "protocol", "first", "end"},
-    ProvedCell: {"base", "method", "method_options", "protocol", "blocks"},
+    VariantCell: {"base", "family", "variant", "family_code"},
+    CounterfactualCell: {"base", "method", "method_options", "protocol", "method_code"},
+    ProofCell: {"base", "method", "method_options", "protocol", "first", "end", "method_code"},
+    ProvedCell: {"base", "method", "method_options", "protocol", "blocks", "method_code"},
     ValidityCell: {"counterfactuals", "family", "variants"},
 }  # fmt: skip
 RUNTIME = {TrainCell: {"encoder_source"}}
@@ -128,7 +129,7 @@ def test_no_run_setting_is_a_field_of_a_cell() -> None:
     settings = set(RunSettings.model_fields)
     assert settings == {
         "root", "data_dir", "executor", "device", "cpus", "gpus", "gpus_per_trial", "gpus_per_actor", "actors", "pack",
-        "address", "arithmetic", "quiet",
+        "address", "arithmetic", "quiet", "checkpoints",
     }  # fmt: skip
     for cell in samples().values():
         assert not settings & set(cell.params())

@@ -37,12 +37,18 @@ class Site(NamedTuple):
         )
 
 
-def install(folder: Path) -> Site:
-    """Write the page's files, and of its project what pip writes: the metadata with the entry points."""
+def write_page(folder: Path) -> Site:
+    """Write the page's files."""
     for name, text in FILES.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    return Site(folder)
+
+
+def install(folder: Path) -> Site:
+    """Write the page's files, and of its project what pip writes: the metadata with the entry points."""
+    write_page(folder)
     project = tomllib.loads(FILES["pyproject.toml"])["project"]
     info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
     info.mkdir()
@@ -70,6 +76,44 @@ def test_the_page_holds_all_its_files() -> None:
     names = ["leave_one_out", "bag_of_words", "duplication", "bisection"]
     expected = [*(f"my_methods/{name}.py" for name in names), "data/tabular/loans.yaml", "pyproject.toml", "mine.yaml"]
     assert list(FILES) == expected
+
+
+def test_the_page_names_every_field_that_a_component_may_use() -> None:
+    from geco_ray.cfe.methods.base import Answer, GenerationTask
+    from geco_ray.cfe.training import Pool, TrainingJob
+    from geco_ray.geco.attribution.base import AttributionInputs, Batch, Scores
+    from geco_ray.geco.paradigms.base import TrainingSetup
+
+    named = {word for code in re.findall(r"`([^`\n]+)`", PAGE) for word in re.findall(r"\w+", code)}
+    for kind in (AttributionInputs, Batch, Scores, TrainingSetup, GenerationTask, Answer, Pool, TrainingJob):
+        fields = {name for name in (*vars(kind), *kind.__dataclass_fields__) if not name.startswith("_")}
+        assert fields - {"of"} <= named, kind
+
+
+@pytest.mark.slow
+def test_pip_builds_and_installs_the_package_of_the_page(tmp_path: Path) -> None:
+    site = write_page(tmp_path)
+    write_loans(tmp_path / "data" / "tabular" / "loans.csv")
+    empty = tmp_path / "empty"
+    subprocess.run([sys.executable, "-m", "venv", str(empty)], check=True)
+    command = [str(empty / "bin" / "pip"), "install", "--quiet", "--no-deps", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    # What the package needs is big and already here; what is found of the package itself is what pip installed.
+    places = os.pathsep.join([str(ROOT), *(path for path in sys.path if "site-packages" in path)])
+    words = ("run", "mine.yaml", "--data-dir", str(tmp_path / "data"), "--executor", "inline", "--quiet", "--json")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "mine.yaml").write_text(FILES["mine.yaml"])
+    done = subprocess.run(
+        [str(empty / "bin" / "python"), "-m", "geco_ray", *words],
+        capture_output=True, text=True, check=False, cwd=tmp_path / "elsewhere",
+        env=dict(os.environ) | {"PYTHONPATH": places, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert site.folder == tmp_path
+    records = "".join(path.read_text() for path in (tmp_path / "elsewhere" / "runs").rglob("cells/*/*.json"))
+    assert '"distribution": "my-methods"' in records
+    assert '"version": "0.1"' in records
 
 
 def test_names_of_a_package_are_listed_without_torch(tmp_path: Path) -> None:

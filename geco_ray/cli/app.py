@@ -1,8 +1,9 @@
-"""The verbs of ``geco-ray``: run, plan, status, failures, report, check, ls, data, tune, doctor."""
+"""The verbs of ``geco-ray`` that work on a grid, and where all others come in."""
 
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,10 +14,16 @@ from geco_ray.cells import Cell
 from geco_ray.cli import check as cli_folder
 from geco_ray.cli import cluster_checks as cluster_check
 from geco_ray.cli import data as cli_data
+from geco_ray.cli import exchange as cli_exchange
+from geco_ray.cli import extend
+from geco_ray.cli import plan as cli_plan
 from geco_ray.cli.check import grid_command
 from geco_ray.cli.components import list_names
-from geco_ray.cli.failures import failed_cells, show_failures
-from geco_ray.cli.output import PlainConsole, labelled
+from geco_ray.cli.console import json_rows
+from geco_ray.cli.output import PlainConsole
+from geco_ray.cli.plugins import Plugins, Redo, load_plugins, set_aside
+from geco_ray.cli.state import status as cli_status
+from geco_ray.cli.state.failures import failed_cells, show_failures
 from geco_ray.cli.tune import tune
 from geco_ray.errors import UserError
 from geco_ray.ledger import Ledger
@@ -36,13 +43,23 @@ app.command(name="cluster-check")(cluster_check.command)
 app.command(name="check")(cli_folder.check)
 app.command(name="ls")(list_names)
 app.command()(tune)
+app.command(name="new")(extend.new_component)
+app.command(name="test")(extend.check_component)
+app.command(name="export")(cli_exchange.export)
+app.command(name="submit")(cli_exchange.submit)
 out = PlainConsole()
 err = PlainConsole(stderr=True)
+
+_WATCH_SECONDS = 5.0
 
 Name = Annotated[str, typer.Argument(help="A grid: demo, geco, cfe, full, or the path of a YAML file.")]
 Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE, such as geco.seeds=[0,1] or only=cfe.")]
 Root = Annotated[str, typer.Option(help="Where results are kept: a folder, or s3://bucket/path.")]
 DataDir = cli_data.DataDir
+Arithmetic = Annotated[str, typer.Option(help="pinned: the same kernels on any x86-64; native: its own.")]
+Checkpoints = Annotated[
+    str, typer.Option(help="disk, root (in a bucket too) or off: where long trainings are kept between epochs.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the table as JSON.")]
 
 
@@ -54,9 +71,10 @@ def _check_data_dir(data_dir: Path | None) -> None:
 
 
 def _gather(
-    name: str, overrides: list[str] | None, root: str, data_dir: Path | None
+    name: str, overrides: list[str] | None, root: str, data_dir: Path | None, plugins: list[str] | None
 ) -> tuple[Grid, list[Cell], Ledger]:
     _check_data_dir(data_dir)
+    load_plugins(plugins)
     grid, text = load_grid(name, overrides or ())
     cells = expand(grid, text, data_dir.absolute() if data_dir else None)
     return grid, cells, Ledger(root)
@@ -68,6 +86,8 @@ def run(
     overrides: Overrides = None,
     root: Root = "runs",
     data_dir: DataDir = None,
+    plugins: Plugins = None,
+    redo: Redo = None,
     executor: Annotated[str, typer.Option(help="ray, or inline: everything in this process.")] = "ray",
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Only show what would be done.")] = False,
     as_json: Json = False,
@@ -80,29 +100,34 @@ def run(
     pack: Annotated[int, typer.Option(min=1, help="Most cells computed together in one trial.")] = DEFAULT_PACK,
     address: Annotated[str | None, typer.Option(help="A running Ray cluster: auto, or HOST:PORT.")] = None,
     quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
-    arithmetic: Annotated[
-        str, typer.Option(help="pinned: the same kernels on any x86-64; native: its own.")
-    ] = "pinned",
+    arithmetic: Arithmetic = "pinned",
+    checkpoints: Checkpoints = "disk",
 ) -> None:
     """Run what is left of a grid, then write and print its report. The same command again resumes."""
     settings = _settings(
         root=root, data_dir=data_dir, executor=executor, device=device, cpus=cpus, gpus=gpus,
         gpus_per_trial=gpus_per_trial, gpus_per_actor=gpus_per_actor, actors=actors, pack=pack, address=address,
-        quiet=quiet or as_json, arithmetic=arithmetic,
+        quiet=quiet or as_json, arithmetic=arithmetic, checkpoints=checkpoints,
     )  # fmt: skip
     set_arithmetic(settings.arithmetic)  # here, since planning loads NumPy
-    grid, cells, ledger = _gather(name, overrides, root, data_dir)
-    plan = make_plan(cells, ledger, pack)
+    grid, cells, ledger = _gather(name, overrides, root, data_dir, plugins)
     if dry_run:
-        _show_plan(grid, plan, ledger, data_dir, as_json, quiet)
+        cli_plan.show_plan(grid, make_plan(cells, ledger, pack), ledger, data_dir, as_json, quiet)
         return
-    if plan.left:
-        from geco_ray.runtime.run import run_plan
+    set_aside(redo, cells, ledger, err)
+    plan = _compute(make_plan(cells, ledger, pack), cells, settings)
+    see = grid_command("status", name, overrides, root, data_dir, plugins)
+    _finish(grid, cells, plan, ledger, as_json, see, "the same command again repairs it", data_dir)
 
-        plan = run_plan(plan, cells, settings, err)
-    same = "the same command again repairs it"
-    see = grid_command("status", name, overrides, root, data_dir)
-    _finish(grid, cells, plan, ledger, as_json, see, same, data_dir)
+
+def _compute(plan: Plan, cells: list[Cell], settings: RunSettings) -> Plan:
+    if not plan.left:
+        return plan
+    from geco_ray.runtime.run import run_plan
+
+    for line in plan.version_lines():
+        err.print(f"{line}. They are computed again.", soft_wrap=True)
+    return run_plan(plan, cells, settings, err)
 
 
 def _settings(executor: str, data_dir: Path | None, **values: Any) -> RunSettings:
@@ -137,7 +162,7 @@ def _finish(
     folder = cli_folder.without_damaged(report, ledger, {cell.id for cell in cells}, err, remedy)
     plan = make_plan(cells, ledger) if not plan.left else plan  # again: cells may have been set aside
     if as_json:
-        out.print_json(json.dumps({"grid": grid.name, "stages": _json_rows(plan), "report": str(folder)}))
+        out.print_json(json.dumps({"grid": grid.name, "stages": json_rows(plan), "report": str(folder)}))
     if plan.left:
         err.print(
             f"{plan.left} of {plan.total} cells are not done. `{see}` says which and why; running again does them.",
@@ -146,95 +171,72 @@ def _finish(
         raise typer.Exit(1)
 
 
-def _json_rows(plan: Plan) -> list[dict[str, Any]]:
-    """The rows of a plan for programs, which read ``holders`` where people read "actors"."""
-    rows = [stage.row() for stage in plan.stages]
-    return [row | {"runs as": "holders" if row["runs as"] == "actors" else row["runs as"]} for row in rows]
-
-
-def _show_plan(
-    grid: Grid, plan: Plan, ledger: Ledger, data_dir: Path | None, as_json: bool, quiet: bool = False
-) -> None:
-    """Show a plan, or, quietly, only whether a run could begin: exit code 0 or 2."""
-    from geco_ray.cli import plan as cli_plan
-
-    missing = cli_plan.find_missing([cell for stage in plan.stages for cell in stage.left], data_dir)
-    axes = {benchmark: json.loads(chosen.model_dump_json()) for benchmark, chosen in grid.chosen().items()}
-    if as_json:
-        told = {"grid": grid.name, "axes": axes, "stages": _json_rows(plan), "left": plan.left}
-        out.print_json(json.dumps(told | {"estimates": cli_plan.estimates(plan, ledger), "missing": missing}))
-    elif not quiet:
-        from geco_ray.cli.console import axes_table, plan_table
-
-        out.print(axes_table(grid.name, axes))
-        out.print(plan_table([stage.row() for stage in plan.stages]))
-        cli_plan.print_estimates(cli_plan.estimates(plan, ledger), out)
-        out.print(f"{plan.left} of {plan.total} cells left to do.")
-    if not as_json:
-        cli_plan.print_missing(missing, err)
-    if quiet and missing:
-        raise typer.Exit(2)
-
-
 @app.command(name="plan")
 def plan_command(
     name: Name,
     overrides: Overrides = None,
     root: Root = "runs",
     data_dir: DataDir = None,
+    plugins: Plugins = None,
     as_json: Json = False,
     quiet: Annotated[bool, typer.Option(help="Only check: exit code 2 if a run could not begin.")] = False,
 ) -> None:
     """Show a grid's axes, cells, what is left, what it will take and what is missing (as run --dry-run)."""
-    grid, cells, ledger = _gather(name, overrides, root, data_dir)
-    _show_plan(grid, make_plan(cells, ledger), ledger, data_dir, as_json, quiet)
+    grid, cells, ledger = _gather(name, overrides, root, data_dir, plugins)
+    cli_plan.show_plan(grid, make_plan(cells, ledger), ledger, data_dir, as_json, quiet)
 
 
 @app.command()
 def status(
-    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, as_json: Json = False
+    name: Name,
+    overrides: Overrides = None,
+    root: Root = "runs",
+    data_dir: DataDir = None,
+    plugins: Plugins = None,
+    as_json: Json = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show it again every few seconds while a run goes on.")
+    ] = False,
 ) -> None:
     """Show what is done, failed and left, with each failure's error. Works while a run is going."""
     from geco_ray.runtime.lease import lease_holder
 
-    _, cells, ledger = _gather(name, overrides, root, data_dir)
-    plan = make_plan(cells, ledger)
-    failures = {title: entry["error"] for title, entry in failed_cells(plan, ledger).items()}
-    holder = lease_holder(ledger.storage)
-    if as_json:
-        running = {"host": holder[0], "pid": holder[1]} if holder else None
-        stages, left, cells_in_all = _json_rows(plan), plan.left, plan.total
-        state = {"stages": stages, "failures": failures, "left": left, "cells": cells_in_all, "running": running}
-        out.print_json(json.dumps(state))
-        return
-    from geco_ray.cli.console import plan_table
-
-    out.print(plan_table([stage.row() for stage in plan.stages], always_why=True))
-    for title, error in failures.items():
-        out.print(labelled("failed", "red", f"{title}: {error}"), soft_wrap=True)
-    if holder:
-        out.print(f"running: process {holder[1]} on {holder[0]} holds the lease")
-    out.print(f"{plan.left:,} of {plan.total:,} cells left")
+    _, cells, ledger = _gather(name, overrides, root, data_dir, plugins)
+    cli_folder.require_folder(ledger)
+    see = grid_command("failures", name, overrides, root, data_dir, plugins)
+    while True:
+        plan, holder = make_plan(cells, ledger), lease_holder(ledger.storage)
+        if as_json:
+            out.print_json(json.dumps(cli_status.document(plan, ledger, holder)))
+            return
+        if watch:
+            out.clear()
+        cli_status.show(plan, ledger, holder, see, out)
+        if not watch or holder is None:
+            return
+        time.sleep(_WATCH_SECONDS)
 
 
 @app.command()
 def failures(
-    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, as_json: Json = False
-) -> None:
+    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None,
+    plugins: Plugins = None, as_json: Json = False,
+) -> None:  # fmt: skip
     """Show the cells that failed, grouped by their fault, with a traceback of each. Works while a run is going."""
-    _, cells, ledger = _gather(name, overrides, root, data_dir)
+    _, cells, ledger = _gather(name, overrides, root, data_dir, plugins)
     show_failures(failed_cells(make_plan(cells, ledger), ledger), ledger, out, as_json)
 
 
 @app.command()
 def report(
-    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, as_json: Json = False
-) -> None:
+    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None,
+    plugins: Plugins = None, as_json: Json = False,
+) -> None:  # fmt: skip
     """Write a grid's tables, figures and page from what is finished, and print them."""
-    grid, cells, ledger = _gather(name, overrides, root, data_dir)
+    grid, cells, ledger = _gather(name, overrides, root, data_dir, plugins)
     cli_folder.require_folder(ledger)
     plan = make_plan(cells, ledger)
-    see, again = (grid_command(verb, name, overrides, root, data_dir) for verb in ("status", "run"))
+    see, again = (grid_command(verb, name, overrides, root, data_dir, plugins) for verb in ("status", "run"))
     _finish(grid, cells, plan, ledger, as_json, see, f"`{again}` repairs it", data_dir)
 
 
@@ -242,7 +244,7 @@ def report(
 def doctor(root: Root = "runs", data_dir: DataDir = None, as_json: Json = False) -> None:
     """Show versions, devices, encoders, data and folders, and what is missing with the command that gets it."""
     from geco_ray.cli.console import health_table
-    from geco_ray.cli.doctor import health
+    from geco_ray.cli.health.doctor import health
 
     _check_data_dir(data_dir)
     found = health(root, data_dir)

@@ -7,7 +7,7 @@ import json
 import shlex
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -15,18 +15,32 @@ from rich.console import Console
 from geco_ray.cli.output import PlainConsole
 from geco_ray.errors import UserError
 from geco_ray.ledger import DamagedCell, Ledger
+from geco_ray.ledger.partial import kept_work, remove_kept
 from geco_ray.ledger.storage import LocalStorage
 from geco_ray.table import amount
 
 if TYPE_CHECKING:
     from geco_ray.ledger.digests import Comparison
+    from geco_ray.plan.remaining import Plan
 
 T = TypeVar("T")
+DropCheckpoints = Annotated[
+    bool, typer.Option("--drop-checkpoints", help="Remove what interrupted trainings kept for going on.")
+]
 
 
-def grid_command(verb: str, name: str, overrides: Sequence[str] | None, root: str, data_dir: Path | None = None) -> str:
+def grid_command(
+    verb: str,
+    name: str,
+    overrides: Sequence[str] | None,
+    root: str,
+    data_dir: Path | None = None,
+    plugins: Sequence[str] | None = None,
+) -> str:
     """A command on the same grid and folders, as one may paste it."""
     options = [*(["--root", root] if root != "runs" else ()), *(["--data-dir", str(data_dir)] if data_dir else ())]
+    for plugin in plugins or ():
+        options += ["--plugins", plugin]
     return shlex.join(["geco-ray", verb, name, *(overrides or ()), *options])
 
 
@@ -89,6 +103,20 @@ def without_damaged(report: Callable[[], T], ledger: Ledger, ids: Collection[str
     return report()
 
 
+def unneeded(plan: Plan, ledger: Ledger) -> dict[str, int]:
+    """Id to bytes of the checkpoints that no cell which is left to do can go on from."""
+    left = {cell.id for stage in plan.stages for cell in stage.left}
+    return {name: size for name, size in kept_work(ledger.storage).items() if name not in left}
+
+
+def show_unneeded(plan: Plan, ledger: Ledger, out: Console) -> None:
+    """One line, if there are any."""
+    if found := unneeded(plan, ledger):
+        size, command = sum(found.values()) / 1e9, shlex.join(["geco-ray", "check", "--drop-checkpoints", "--root"])
+        counted = amount(len(found), "checkpoint is of a cell", "checkpoints are of cells")
+        _say(out, f"{counted} that this grid does not need ({size:.1f} GB); `{command} {ledger.root}` removes all")
+
+
 def _say(console: Console, text: str) -> None:
     console.print(text, soft_wrap=True)
 
@@ -96,6 +124,7 @@ def _say(console: Console, text: str) -> None:
 def check(
     root: Annotated[str, typer.Option(help="Where results are kept: a folder, or s3://bucket/path.")] = "runs",
     repair: Annotated[bool, typer.Option(help="Set damaged cells aside, so that the next run repeats them.")] = False,
+    drop_checkpoints: DropCheckpoints = False,
     digests: Annotated[Path | None, typer.Option(help="Write a digest of each cell's content to this file.")] = None,
     against: Annotated[Path | None, typer.Option(help="Compare with the digests of another run folder.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
@@ -108,8 +137,9 @@ def check(
 
     ledger, out = Ledger(root), PlainConsole()
     require_folder(ledger)
-    with lease(ledger.storage) if repair else contextlib.nullcontext():
+    with lease(ledger.storage) if repair or drop_checkpoints else contextlib.nullcontext():
         intact, wrong = scan_folder(ledger)
+        _drop(ledger, repair, drop_checkpoints, Console(stderr=True))
         for stage, problems in wrong.items() if repair else ():
             ledger.quarantine(stage, problems)
     infos = [record.info for stage in stages() for record in ledger.records(stage)]
@@ -119,11 +149,8 @@ def check(
         _write_digests(ledger, digests, Console(stderr=True))
     compared = compare_digests(ledger, list(stages()), against) if against is not None and usable else None
     if as_json:
-        facts: dict[str, object] = {"whole": intact, "damaged": damaged, "set aside": len(damaged) if repair else 0}
-        facts |= {"kernels": kernel_groups(infos)}
-        if compared is not None:
-            facts["against"] = compared.counts() | {"ids": compared.differing, "notes": compared.notes}
-        out.print_json(json.dumps(facts))
+        facts = {"whole": intact, "damaged": damaged, "set aside": len(damaged) if repair else 0}
+        out.print_json(json.dumps(facts | {"kernels": kernel_groups(infos)} | _against(compared)))
     else:
         _show_check(out, ledger, intact, damaged, repair)
         if (warning := kernel_warning(infos)) is not None:
@@ -132,6 +159,24 @@ def check(
             _show_comparison(out, compared, str(against))
     if not usable or (compared is not None and not compared.agrees):
         raise typer.Exit(1)
+
+
+def _drop(ledger: Ledger, repair: bool, everything: bool, err: Console) -> None:
+    from geco_ray.plan.benchmark import stages
+
+    if not repair and not everything:
+        return
+    finished = None if everything else {name for stage in stages() for name in ledger.done(stage)}
+    if count := remove_kept(ledger.storage, finished):
+        _say(err, f"removed {amount(count, 'checkpoint', 'checkpoints')}")
+
+
+def _against(compared: Comparison | None) -> dict[str, Any]:
+    return (
+        {}
+        if compared is None
+        else {"against": compared.counts() | {"ids": compared.differing, "notes": compared.notes}}
+    )
 
 
 def _show_check(out: Console, ledger: Ledger, whole: int, damaged: list[dict[str, str]], repair: bool) -> None:

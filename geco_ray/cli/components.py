@@ -10,6 +10,7 @@ import typer
 
 from geco_ray.cli.data import DataDir
 from geco_ray.cli.output import PlainConsole
+from geco_ray.cli.plugins import Plugins, load_plugins
 from geco_ray.errors import unknown_name
 from geco_ray.plan.benchmark import benchmarks, load_named
 
@@ -73,14 +74,16 @@ def component_lines(found: Mapping[str, list[dict[str, Any]]]) -> Iterator[str]:
 
 def list_names(
     kind: Annotated[
-        str | None, typer.Argument(help="grids, datasets, or an axis of components: methods, paradigms, families.")
+        str | None, typer.Argument(help="grids, datasets, or an axis: methods, paradigms, families, encoders.")
     ] = None,
     data_dir: DataDir = None,
+    plugins: Plugins = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """List the names that a grid may use; components with titles and options, grids with their descriptions."""
     from geco_ray.cli.console import grid_descriptions, grids_table, known_names, names_table
 
+    load_plugins(plugins)
     out = PlainConsole()
     kinds = ["grids", "datasets", *component_kinds()]
     if kind is not None and kind not in kinds:

@@ -12,10 +12,11 @@ from rich.table import Table
 from geco_ray.errors import UserError
 from geco_ray.plan.benchmark import benchmarks, load_named
 from geco_ray.plan.gridfile import find_grid, grid_names, read_grid
+from geco_ray.plan.remaining import Plan
 from geco_ray.registry import Registry
 
 if TYPE_CHECKING:
-    from geco_ray.cli.doctor import Health
+    from geco_ray.cli.health.doctor import Health
 
 
 def axes_table(name: str, axes: dict[str, dict[str, Any]]) -> Table:
@@ -105,8 +106,14 @@ def _pairs(left: str, right: str, rows: dict[str, str]) -> Table:
     return table
 
 
+def json_rows(plan: Plan) -> list[dict[str, Any]]:
+    """The rows of a plan for programs, which read ``holders`` where people read "actors"."""
+    rows = [stage.row() for stage in plan.stages]
+    return [row | {"runs as": "holders" if row["runs as"] == "actors" else row["runs as"]} for row in rows]
+
+
 def health_table(found: Health) -> Table:
-    """What :func:`geco_ray.cli.doctor.health` found, one fact a row."""
+    """What :func:`geco_ray.cli.health.doctor.health` found, one fact a row."""
     table = Table(show_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

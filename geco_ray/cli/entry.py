@@ -16,7 +16,7 @@ import typer
 from geco_ray import __version__
 from geco_ray.cli.analysis_package import claim_analysis
 from geco_ray.cli.app import app, err, out
-from geco_ray.cli.doctor import missing_package
+from geco_ray.cli.health.doctor import missing_package
 from geco_ray.cli.output import labelled, prepare_streams
 from geco_ray.errors import GecoRayError, unknown_name
 from geco_ray.plan.gridfile import grid_names, is_grid_path

@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.table import Table
 
 from geco_ray.cells import Cell
-from geco_ray.cli.doctor import missing_packages
+from geco_ray.cli.console import axes_table, json_rows, plan_table
+from geco_ray.cli.health.doctor import missing_packages
 from geco_ray.cli.output import PlainConsole, labelled
 from geco_ray.device import usable_cpus
 from geco_ray.ledger import Ledger
 from geco_ray.plan.benchmark import benchmarks, load_named, stage_owners
+from geco_ray.plan.config import Grid
 from geco_ray.plan.costs import duration, estimate, measured, shipped
 from geco_ray.plan.remaining import Plan
+
+
+def show_plan(
+    grid: Grid, plan: Plan, ledger: Ledger, data_dir: Path | None, as_json: bool, quiet: bool = False
+) -> None:
+    """Show a plan, or, quietly, only whether a run could begin: exit code 0 or 2."""
+    out, err = PlainConsole(), PlainConsole(stderr=True)
+    missing = find_missing([cell for stage in plan.stages for cell in stage.left], data_dir)
+    axes = {benchmark: json.loads(chosen.model_dump_json()) for benchmark, chosen in grid.chosen().items()}
+    if as_json:
+        told = {"grid": grid.name, "axes": axes, "stages": json_rows(plan), "left": plan.left}
+        told |= {"estimates": estimates(plan, ledger), "missing": missing, "notes": plan.version_lines()}
+        out.print_json(json.dumps(told))
+    elif not quiet:
+        out.print(axes_table(grid.name, axes))
+        out.print(plan_table([stage.row() for stage in plan.stages]))
+        print_estimates(estimates(plan, ledger), out)
+        out.print(f"{plan.left} of {plan.total} cells left to do.")
+        for line in plan.version_lines():
+            out.print(f"{line}.", soft_wrap=True)
+    if not as_json:
+        print_missing(missing, err)
+    if quiet and missing:
+        raise typer.Exit(2)
 
 
 def find_missing(cells: Sequence[Cell], data_dir: Path | None) -> list[str]:

@@ -10,15 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from geco_ray.cells import Cell
 from geco_ray.errors import UserError
 from geco_ray.ledger import Ledger
+from geco_ray.ledger.partial import PartialWork, Where, partial_storage
 from geco_ray.plan.benchmark import load_named, owner_of
+from geco_ray.registry import Entry, Options, Registry
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -28,12 +32,14 @@ class WorkerContext:
     Attributes:
         root: the run folder. data_dir: where the user's data lies, None for the cache. device: as
             :func:`geco_ray.device.resolve_device` takes it. threads: CPU threads of this worker.
+        checkpoints: where work of minutes is kept (see :func:`geco_ray.ledger.partial.partial_storage`).
     """
 
     root: str
     data_dir: Path | None = None
     device: str = "auto"
     threads: int = 1
+    checkpoints: Where = "disk"
 
 
 @dataclass(frozen=True)
@@ -113,6 +119,29 @@ def served_stage(stage: str) -> ServedStage:
 def _load_work(stage: str) -> None:
     """Import what registers the work of a stage's benchmark, in whichever process this is."""
     load_named(owner_of(stage).work)
+
+
+def partial_work(cell: Cell, ledger: Ledger, context: WorkerContext) -> PartialWork | None:
+    """Where a cell that takes minutes keeps its unfinished work; None where none is kept. It goes when it commits."""
+    storage = partial_storage(ledger.storage, context.checkpoints)
+    return None if storage is None else PartialWork(storage, cell.id)
+
+
+def component_of(registry: Registry[T], name: str, code: str, options: Options | None = None) -> Entry[T]:
+    """The component that a cell was planned with, under the name that its options give it.
+
+    Raises:
+        UserError: its code is another one in this process; or it is not known here.
+    """
+    own = options or Options()
+    entry = registry.get(own.registered_as or name)
+    require_unchanged(registry.kind, name, entry.code, code)
+    return entry.called_by(own)
+
+
+def origin_facts(entry: Entry[Any]) -> dict[str, Any]:
+    """For the record: package, hash, distribution and version of a component from outside; nothing for ours."""
+    return {"code": {entry.name: entry.origin.facts()}} if entry.origin is not None else {}
 
 
 def require_unchanged(kind: str, name: str, found: str, planned: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from geco_ray.cells import Cell
 from geco_ray.device import resolve_device
 from geco_ray.errors import LeaseError, StorageError
-from geco_ray.experiments.base import LoadedModel, Result, WorkerContext, computation_of, served_stage
+from geco_ray.experiments.base import LoadedModel, Result, WorkerContext, computation_of, partial_work, served_stage
 from geco_ray.ledger import DamagedCell, Ledger
 
 
@@ -84,6 +84,8 @@ def _compute(
 def _commit(cell: Cell, result: Result, ledger: Ledger, seconds: float, context: WorkerContext) -> None:
     facts: dict[str, Any] = {"seconds": round(seconds, 4), "device": device_name(context.device)}
     ledger.put(cell, result.table, blob=result.blob, info=result.info | facts)
+    if (partial := partial_work(cell, ledger, context)) is not None:
+        partial.remove()
 
 
 def device_name(name: str) -> str:

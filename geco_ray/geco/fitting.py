@@ -7,8 +7,9 @@ and then falls linearly to zero, no early stopping; ``best`` is the epoch with t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -63,6 +64,47 @@ class EpochRecord:
     validation_accuracy: float
 
 
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """Where a training stands after an epoch.
+
+    Attributes:
+        epoch: the last one that ended, from 1. best_epoch, best_loss: of the lowest validation loss so far.
+        best: the trained parameters then. history: one record per epoch.
+    """
+
+    epoch: int
+    best_epoch: int
+    best_loss: float
+    best: Sequence[Tensor]
+    history: tuple[EpochRecord, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """All that changes from step to step, and what tells this training from others.
+
+    Attributes:
+        parameters: those that are trained. optimizer: theirs, with one state per parameter.
+        generators: all from which the training draws, in a fixed order. identity: JSON values.
+    """
+
+    parameters: Sequence[Tensor]
+    optimizer: torch.optim.Adam
+    generators: Sequence[torch.Generator]
+    identity: Mapping[str, Any]
+
+
+class Keeper(Protocol):
+    """Keeps a checkpoint of one training; see :mod:`geco_ray.geco.checkpoints`."""
+
+    def restore(self, moving: Moving) -> Progress | None:
+        """Put a training back to where its checkpoint says it was; None, and nothing is changed, without one."""
+
+    def save(self, progress: Progress, moving: Moving) -> None:
+        """Replace the checkpoint, in one step."""
+
+
 def warmup_then_decay(step: int, total: int, warmup: float) -> float:
     """Factor of the learning rate at ``step`` (from 0): linear from 0 to 1 over the warm-up, then linear to 0."""
     rising = int(warmup * total)
@@ -82,38 +124,74 @@ def fit(
     validation: Part,
     recipe: Recipe,
     generator: torch.Generator,
+    *,
+    others: Sequence[torch.Generator] = (),
+    keeper: Keeper | None = None,
+    on_epoch: Callable[[EpochRecord], None] | None = None,
 ) -> tuple[int, tuple[EpochRecord, ...]]:
     """Train ``parameters`` in place and leave them at the best epoch.
 
     Args:
         train, validation: the parts, on the parameters' device.
-        generator: CPU generator of the shuffles.
+        generator: CPU generator of the shuffles. others: generators that ``forward`` draws from, such as dropout's.
+        keeper: keeps a checkpoint after each epoch; from one that is there the training goes on, to the same result.
+        on_epoch: told of each epoch that ends.
 
     Returns:
         the best epoch, from 1, and one record per epoch.
 
     Raises:
-        GecoRayError: the loss of a step is not finite (with epoch, step and learning rate), or no epoch had a finite
-            validation loss.
+        GecoRayError: the loss of a step is not finite, or no epoch had a finite validation loss.
+        ValueError: a keeper for an accumulating gradient, which is no part of a checkpoint.
     """
+    moving, progress = _begin(parameters, recipe, (generator, *others), (len(train), len(validation)), keeper)
+    total = recipe.epochs * (steps := math.ceil(len(train) / recipe.batch_size))
+    factors = (warmup_then_decay(step, total, recipe.warmup) for step in range(progress.epoch * steps, total))
+    for epoch in range(progress.epoch + 1, recipe.epochs + 1):
+        mean_loss = _train_epoch(epoch, parameters, forward, train, recipe, moving.optimizer, factors, generator)
+        validated = _validate(forward, validation, recipe, generator)
+        progress = _after(progress, record := EpochRecord(epoch, mean_loss, *validated), validated[0], parameters)
+        if keeper is not None:
+            keeper.save(progress, moving)
+        if on_epoch is not None:
+            on_epoch(record)
+    return _end(progress, moving)
+
+
+def _end(progress: Progress, moving: Moving) -> tuple[int, tuple[EpochRecord, ...]]:
+    """Leave the parameters at the best epoch."""
+    if progress.best_epoch == 0:
+        raise GecoRayError("training diverged: no epoch had a finite validation loss")
+    _copy(progress.best, moving.parameters)
+    moving.optimizer.zero_grad()
+    return progress.best_epoch, progress.history
+
+
+def _begin(
+    parameters: Sequence[torch.nn.Parameter],
+    recipe: Recipe,
+    generators: Sequence[torch.Generator],
+    rows: tuple[int, int],
+    keeper: Keeper | None,
+) -> tuple[Moving, Progress]:
+    """A fresh training, put to where its checkpoint says it was, if there is one."""
+    if keeper is not None and recipe.accumulate:
+        raise ValueError("an accumulating gradient is no part of a checkpoint")
     rate, decay = recipe.learning_rate, recipe.weight_decay
     optimizer = torch.optim.Adam(parameters, lr=rate, eps=recipe.epsilon, weight_decay=decay, fused=True)
-    total = recipe.epochs * math.ceil(len(train) / recipe.batch_size)
-    factors = (warmup_then_decay(step, total, recipe.warmup) for step in range(total))
-    history: list[EpochRecord] = []
-    best_loss, best_epoch, best = math.inf, 0, [parameter.detach().clone() for parameter in parameters]
-    for epoch in range(1, recipe.epochs + 1):
-        mean_loss = _train_epoch(epoch, parameters, forward, train, recipe, optimizer, factors, generator)
-        loss, accuracy = _validate(forward, validation, recipe, generator)
-        history.append(EpochRecord(epoch, mean_loss, loss, accuracy))
-        if loss < best_loss:
-            best_loss, best_epoch = loss, epoch
-            _copy(parameters, best)
-    if best_epoch == 0:
-        raise GecoRayError("training diverged: no epoch had a finite validation loss")
-    _copy(best, parameters)
-    optimizer.zero_grad()
-    return best_epoch, tuple(history)
+    moving = Moving(parameters, optimizer, generators, asdict(recipe) | {"rows": list(rows)})
+    best = [parameter.detach().clone() for parameter in parameters]
+    found = keeper.restore(moving) if keeper is not None else None
+    return moving, found or Progress(0, 0, math.inf, best, ())
+
+
+def _after(before: Progress, record: EpochRecord, loss: float, parameters: Sequence[Tensor]) -> Progress:
+    """Where a training stands after one more epoch; a better one's parameters replace the best in place."""
+    history = (*before.history, record)
+    if not loss < before.best_loss:
+        return replace(before, epoch=record.epoch, history=history)
+    _copy(parameters, before.best)
+    return Progress(record.epoch, record.epoch, loss, before.best, history)
 
 
 def _train_epoch(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -123,6 +124,23 @@ _PLAIN_FIELDS = (
     "labels",
     "best_epoch",
 )
+
+
+def model_digest(classifier: Classifier, depends_on: str) -> str:
+    """16 hex digits of what a classifier is: its trained tensors, and the encoder or tokenizer that it depends on."""
+    from safetensors.torch import save
+
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in classifier.trained_state().items()}
+    return hashlib.sha256(depends_on.encode() + b"\n" + bytes(save(tensors))).hexdigest()[:16]
+
+
+def digest_of_bytes(data: bytes) -> str:
+    """:func:`model_digest` of what :meth:`TrainedClassifier.to_bytes` wrote."""
+    from safetensors.torch import load, save
+
+    size = int.from_bytes(data[:8], "little")
+    fields = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["geco_ray"])
+    return hashlib.sha256(fields["depends_on"].encode() + b"\n" + bytes(save(load(data)))).hexdigest()[:16]
 
 
 def history_schema() -> pa.Schema:

@@ -41,6 +41,8 @@ class Trainee:
         parts: ``train``, ``validation`` and ``test``, on the device.
         forward: logits of a part's inputs.
         recipe: how.
+        generators: those that ``forward`` draws from.
+        keeps_checkpoints: whether the training takes minutes, so that its epochs are worth keeping.
     """
 
     module: Classifier
@@ -48,6 +50,8 @@ class Trainee:
     parts: Mapping[str, Part]
     forward: Forward
     recipe: Recipe
+    generators: tuple[torch.Generator, ...] = ()
+    keeps_checkpoints: bool = False
 
 
 def train_one(setup: TrainingSetup, paradigm: str, options: Options, seed: int, trainee: Trainee) -> TrainedClassifier:
@@ -55,7 +59,15 @@ def train_one(setup: TrainingSetup, paradigm: str, options: Options, seed: int, 
     generator = torch_stream("geco", "train", paradigm, seed)
     parts = trainee.parts
     best, history = fit(
-        trainee.parameters, trainee.forward, parts["train"], parts["validation"], trainee.recipe, generator
+        trainee.parameters,
+        trainee.forward,
+        parts["train"],
+        parts["validation"],
+        trainee.recipe,
+        generator,
+        others=trainee.generators,
+        keeper=setup.keeper if trainee.keeps_checkpoints else None,
+        on_epoch=setup.on_epoch,
     )
     trainee.module.eval().requires_grad_(False)
     logits = {name: all_logits(trainee.forward, part) for name, part in parts.items()}
@@ -82,9 +94,9 @@ def train_one(setup: TrainingSetup, paradigm: str, options: Options, seed: int, 
     )
 
 
-def model_facts(classifier: TrainedClassifier) -> dict[str, Any]:
+def model_facts(classifier: TrainedClassifier, kind: type[Paradigm]) -> dict[str, Any]:
     """What a table of models says of one: its classes, its parts by name, how many numbers it has and trains."""
-    kind, module = PARADIGMS.get(classifier.paradigm).target, classifier.module
+    module = classifier.module
     return {
         "labels": list(classifier.labels),
         "trained": kind.trained_under(resolve_protocol(classifier.protocol)),

@@ -71,6 +71,7 @@ class RunSettings(BaseModel):
     address: str | None = None
     quiet: bool = False
     arithmetic: Arithmetic = "pinned"  # asks for kernels; a record says which were used
+    checkpoints: Literal["disk", "root", "off"] = "disk"
 
 
 def load_grid(name: str, overrides: Iterable[str] = ()) -> tuple[Grid, GridText]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from geco_ray.cells import Cell
 from geco_ray.ledger import Ledger
+from geco_ray.ledger.record import Record
 from geco_ray.plan.benchmark import DEFAULT_PACK, Stage, stages
 from geco_ray.plan.expand import packs
+from geco_ray.table import amount
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,7 @@ class StagePlan:
         stage: what it is called and runs as. cells: all cells. left: those not done.
         reasons: id to ``not started``, ``failed before`` or ``damaged``.
         trials: Ray Tune trials that the whole stage is (0 for stages that run on actors or in the driver).
+        replaced: component to how many of the cells left are there as another version of it made them.
     """
 
     stage: Stage
@@ -27,6 +32,7 @@ class StagePlan:
     left: tuple[Cell, ...]
     reasons: dict[str, str]
     trials: int
+    replaced: Counter[str] = field(default_factory=Counter)
 
     def row(self) -> dict[str, Any]:
         """The stage as one row of a table."""
@@ -58,6 +64,16 @@ class Plan:
     def total(self) -> int:
         return sum(len(stage.cells) for stage in self.stages)
 
+    def version_lines(self) -> list[str]:
+        """For each component from outside of which another version made cells of this grid, one sentence."""
+        found: Counter[str] = Counter()
+        for stage in self.stages:
+            found.update(stage.replaced)
+        return [
+            f"{amount(count, 'cell was', 'cells were')} made by another version of {name}; its code has changed since"
+            for name, count in sorted(found.items())
+        ]
+
     def damaged(self) -> dict[str, list[str]]:
         """Stage to the ids of damaged cells."""
         return {s.stage.name: [i for i, why in s.reasons.items() if why == "damaged"] for s in self.stages}
@@ -77,5 +93,27 @@ def make_plan(cells: list[Cell], ledger: Ledger, pack: int = DEFAULT_PACK) -> Pl
             c.id: "damaged" if c.id in damaged else "failed before" if c.id in failed else "not started" for c in left
         }
         trials = len(packs(mine, pack)) if stage.runs_as == "trials" else 0
-        planned.append(StagePlan(stage, mine, left, reasons, trials))
+        planned.append(StagePlan(stage, mine, left, reasons, trials, _replaced(left, records.values())))
     return Plan(tuple(planned))
+
+
+def _replaced(left: Iterable[Cell], records: Iterable[Record]) -> Counter[str]:
+    """Component to cells of ``left`` that are finished but for the code of a component from outside."""
+    coded = [(cell.params(), cell.codes()) for cell in left if cell.codes()]
+    if not coded:
+        return Counter()
+    made: dict[str, list[dict[str, Any]]] = {}
+    names = {name for _, codes in coded for name in codes}
+    for record in records:
+        made.setdefault(_without(names, record.params), []).append(record.params)
+    found: Counter[str] = Counter()
+    for params, codes in coded:
+        for name in codes:
+            others = made.get(_without(names, params), ())
+            if any(other.get(name, "") != codes[name] for other in others):
+                found[str(params[name.removesuffix("_code")])] += 1
+    return found
+
+
+def _without(names: set[str], params: dict[str, Any]) -> str:
+    return json.dumps({key: value for key, value in params.items() if key not in names}, sort_keys=True)

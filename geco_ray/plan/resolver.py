@@ -16,6 +16,14 @@ T = TypeVar("T")
 Chosen = tuple[Entry[Any], Options]
 
 
+def _beside(options: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The options with a relative path ``file`` taken from the grid's folder, where there is such a file."""
+    file = options.get("file")
+    if isinstance(file, str) and not Path(file).is_absolute() and (folder / file).is_file():
+        return options | {"file": str(folder / file)}
+    return options
+
+
 @dataclass(frozen=True)
 class Resolver:
     """What an expansion asks about the axes of its benchmark.
@@ -71,9 +79,15 @@ class Resolver:
         """
         chosen = []
         for number, choice in enumerate(choices):
-            entry = registry.get(choice.name, where=self.place(axis, number))
+            folder = Path(self.text.name).parent  # a file of one's own may lie beside the grid
+            entry = registry.get(choice.name, where=self.place(axis, number), folder=folder)
             try:
-                chosen.append((entry, entry.parse_options(choice.options)))
+                options = entry.parse_options(_beside(choice.options, folder))
+                own = entry.called_by(options)
+                if own is not entry and own.name in registry.names():
+                    remedy = f"Give it another name than {own.name}"
+                    raise OptionError(f"{own.name!r} is the name of another {registry.kind}", remedy=remedy)
+                chosen.append((own, options))
             except OptionError as error:
                 raise error.at(self.place(axis, number, error.key)) from None
         refuse_duplicates(chosen, (self.benchmark, axis), self.text, lambda pair: str(pair[0].name))

@@ -10,6 +10,7 @@ from geco_ray.cells import Cell
 from geco_ray.experiments.base import WorkerContext, served_stage
 from geco_ray.experiments.worker import ModelActor, Outcome
 from geco_ray.ledger import Ledger
+from geco_ray.plugins import with_plugins
 from geco_ray.runtime.attempts import died_too_often, node_was_lost
 
 Report = Callable[[Outcome], None]
@@ -83,7 +84,7 @@ class _Crew:
         if number not in self._actors:
             self._actors[number] = self._make.remote(self._context)
         self._loaded[number] = self._stage.key(cell)
-        self.running[self._actors[number].answer.remote(cell)] = (number, cell)
+        self.running[self._actors[number].answer.remote(with_plugins(cell))] = (number, cell)
 
     def take_answer(self) -> None:
         """Wait for the next answer, report it, and give its actor the next cell."""

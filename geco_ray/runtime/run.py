@@ -133,7 +133,9 @@ def _check_and_run(plan: Plan, cells: list[Cell], settings: RunSettings, console
     check_device(settings)
     check_inputs(waiting, settings)
     # One thread everywhere: sums in another order would give other bytes inline than on Ray, or on another machine.
-    context = WorkerContext(ledger.root, settings.data_dir, settings.device, threads=1)
+    context = WorkerContext(
+        ledger.root, settings.data_dir, settings.device, threads=1, checkpoints=settings.checkpoints
+    )
     _run_waves(cells, settings, console, ledger, context)
 
 

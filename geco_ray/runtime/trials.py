@@ -18,6 +18,7 @@ from geco_ray.experiments.base import WorkerContext
 from geco_ray.experiments.worker import Outcome, run_pack
 from geco_ray.ledger import Ledger
 from geco_ray.plan.benchmark import owner_of
+from geco_ray.plugins import with_plugins
 from geco_ray.runtime.attempts import counted_by, died_too_often
 from geco_ray.runtime.session_folder import remove_folder, temporary_folder
 
@@ -163,7 +164,7 @@ def run_trials(packs: Sequence[tuple[Cell, ...]], context: WorkerContext, gpus: 
 def _tuner(packs: Sequence[tuple[Cell, ...]], context: WorkerContext, gpus: float, folder: Path) -> Any:
     from ray import tune
 
-    trainable = tune.with_parameters(_trainable(), packs=list(packs), context=context)
+    trainable = tune.with_parameters(_trainable(), packs=with_plugins(list(packs)), context=context)
     return tune.Tuner(
         tune.with_resources(trainable, {"cpu": 1, "gpu": gpus}),
         param_space=_param_space(packs),

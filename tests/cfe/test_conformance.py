@@ -14,6 +14,7 @@ import pytest
 
 from geco_ray.cfe.generation import SCHEMA, generate
 from geco_ray.cfe.methods.base import METHODS, GenerationTask, Prepared
+from geco_ray.testing import check_counterfactual_method
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,10 @@ class TestMethod:
         assert np.array_equal(np.random.get_state()[1], states[1])
         assert torch.equal(torch.get_rng_state(), states[2])
         assert np.array_equal(toy_factuals[:3], before)
+
+    def test_keeps_to_the_rules_that_others_are_held_to(self, name: str, protocol: str) -> None:
+        found = check_counterfactual_method(METHODS.get(name), CASES[name].quick, protocol=protocol)
+        assert found.faults == []
 
     def test_no_requests(self, name: str, protocol: str, toy_task: GenerationTask) -> None:
         assert prepared(name, replace(toy_task, protocol=protocol)).generate(np.empty((0, 4)), []) == []

@@ -93,7 +93,13 @@ def test_grids_beside_the_user_come_before_the_shipped_ones(tmp_path: Path) -> N
 
 def test_every_verb_with_a_table_prints_json_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(TINY)
-    verbs = (["plan", "tiny.yaml"], ["status", "tiny.yaml"], ["check", "--root", "."], ["ls"], ["ls", "methods"])
+    verbs = (
+        ["plan", "tiny.yaml"],
+        ["status", "tiny.yaml", "--root", "."],
+        ["check", "--root", "."],
+        ["ls"],
+        ["ls", "methods"],
+    )
     for words in (*verbs, ["doctor"]):
         done = command(*words, "--json", cwd=tmp_path)
         assert done.returncode == 0, done.stderr

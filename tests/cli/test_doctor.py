@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from geco_ray.cli import machine, main
-from geco_ray.cli.doctor import Health, health
+from geco_ray.cli import main
+from geco_ray.cli.health import machine
+from geco_ray.cli.health.doctor import Health, health
 from geco_ray.plan.asset import Asset
 
 PAGE = Path(__file__).parents[2] / "docs" / "json.md"
@@ -165,7 +166,7 @@ def test_numbers_are_numbers_and_every_key_is_described(capsys: pytest.CaptureFi
 
 def test_neither_torch_nor_ray_is_imported() -> None:
     code = (
-        "import sys; from geco_ray.cli.doctor import health; health(); "
+        "import sys; from geco_ray.cli.health.doctor import health; health(); "
         "print([name for name in ('torch', 'ray', 'transformers', 'huggingface_hub', 'pandas') if name in sys.modules])"
     )
     words = [sys.executable, "-c", code]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from geco_ray.cells import Cell
-from geco_ray.cli.failures import failed_cells, show_failures
 from geco_ray.cli.output import PlainConsole
+from geco_ray.cli.state.failures import failed_cells, show_failures
 from geco_ray.experiments.cfe.cells import BaseCell, VariantCell
 from geco_ray.ledger import Ledger
 from geco_ray.plan.remaining import make_plan

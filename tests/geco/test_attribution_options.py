@@ -124,9 +124,15 @@ def test_changed_sentences_may_have_any_length_and_any_piece(
     explainer = Explainer(model, tiny_tokens, protocol=protocol, device=CPU)
     inputs = explainer._inputs((0,), 0, ModelOptions())
     generator = np.random.default_rng(0)
-    rows = [np.array([2, *generator.integers(5, 41, size), 3]) for size in (0, 1, 1, 2, 3, 5, 9, 9, 30)]
+    layout = explainer.tokens.tokenizer.layout  # a zero-shot model's has its prompt
+    drawn = [generator.integers(5, 41, size) for size in (0, 1, 1, 2, 3, 5, 9, 9, 30)]
+    rows = [np.array([*layout.prefix, *pieces, *layout.suffix]) for pieces in drawn]
     known = model.module.vocabulary.numpy() if paradigm == "ola_cea" else np.arange(41)
-    rows = [*rows, rows[4], np.array([2, np.setdiff1d(np.arange(41), known).max(initial=5), 3])]
+    rows = [
+        *rows,
+        rows[4],
+        np.array([*layout.prefix, np.setdiff1d(np.arange(41), known).max(initial=5), *layout.suffix]),
+    ]
     found = logits(inputs, rows)
     for row, values in zip(rows, found, strict=True):
         ids, seen = torch.from_numpy(row)[None], torch.from_numpy(np.isin(row, known))[None, :, None]

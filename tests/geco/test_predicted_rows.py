@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
+from geco_ray.geco.paradigms.base import PARADIGMS
 from geco_ray.geco.tokens import TaskTokens, pad_rows
 from geco_ray.geco.trained import TrainedClassifier
 from geco_ray.geco.training import model_facts
+
+
+def facts_of(run: TrainedClassifier) -> dict[str, Any]:
+    return model_facts(run, PARADIGMS.get(run.paradigm).target)
+
 
 Runs = dict[tuple[str, str], TrainedClassifier]
 
@@ -45,7 +53,7 @@ def test_probabilities_are_those_of_the_stored_classifier(run: TrainedClassifier
 
 
 def test_a_record_says_how_many_numbers_a_model_has_and_trains(run: TrainedClassifier) -> None:
-    facts = model_facts(run)
+    facts = facts_of(run)
     names = {name.split(".")[0] for name in run.module.trained_state()}
     assert facts["parameters"] == sum(parameter.numel() for parameter in run.module.parameters())
     if facts["trained"] == ():
@@ -58,7 +66,7 @@ def test_a_record_says_how_many_numbers_a_model_has_and_trains(run: TrainedClass
 
 
 def test_the_papers_cef_head_counts_as_not_trained(trained: Runs) -> None:
-    paper, corrected = (model_facts(trained["bert_cef", name]) for name in ("paper", "corrected"))
+    paper, corrected = (facts_of(trained["bert_cef", name]) for name in ("paper", "corrected"))
     assert (paper["trained"], corrected["trained"]) == (("embeddings",), ("embeddings", "head"))
     head = trained["bert_c", "corrected"]
-    assert corrected["trained_parameters"] - paper["trained_parameters"] == model_facts(head)["trained_parameters"]
+    assert corrected["trained_parameters"] - paper["trained_parameters"] == facts_of(head)["trained_parameters"]

@@ -50,6 +50,9 @@ class GenerationTask:
         val_x: validation part, float32 (v, d).
         val_y: its labels, int64 (v,).
         device: a torch device name, for methods that work in torch.
+        features: names of the columns, as in the table.
+        mean: mean of each column in the training part, float64 (d,); with ``scale`` it leads back to the table's units.
+        scale: its (population) deviation, float64 (d,).
         time_limit: safety net in seconds per request; a request that it ends has status ``budget``. ``None``:
             no clock is looked at, and results cannot depend on the machine's load.
     """
@@ -67,6 +70,9 @@ class GenerationTask:
     val_y: NDArray[np.int64]
     device: str = "cpu"
     time_limit: float | None = None
+    features: tuple[str, ...] = ()
+    mean: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
+    scale: NDArray[np.float64] = field(default_factory=lambda: np.ones(1))
 
     @staticmethod
     def of(dataset: Dataset, base: BaseModel, protocol: str, device: str = "cpu") -> GenerationTask:
@@ -84,6 +90,9 @@ class GenerationTask:
             val_x=dataset.val.x.astype(np.float32),
             val_y=dataset.val.y,
             device=device,
+            features=dataset.features,
+            mean=dataset.mean,
+            scale=dataset.scale,
         )
 
     @cached_property

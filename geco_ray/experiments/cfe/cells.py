@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from geco_ray.cells import FINGERPRINT, Cell
+from geco_ray.cells import CODE, FINGERPRINT, Cell
 from geco_ray.registry import Options
 
 
@@ -32,6 +32,7 @@ class VariantCell(Cell):
     base: BaseCell
     family: str
     variant: int
+    family_code: str = field(default="", kw_only=True, metadata=CODE)
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class CounterfactualCell(Cell):
     method: str
     method_options: Options
     protocol: str
+    method_code: str = field(default="", kw_only=True, metadata=CODE)
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class ProofCell(Cell):
     protocol: str
     first: int
     end: int
+    method_code: str = field(default="", kw_only=True, metadata=CODE)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from itertools import product
+from typing import Any
 
 from geco_ray.cells import Cell
 from geco_ray.errors import UserError
@@ -18,7 +19,7 @@ from geco_ray.experiments.cfe.cells import (
 )
 from geco_ray.plan.axes import ComponentChoice
 from geco_ray.plan.resolver import Resolver
-from geco_ray.registry import Options
+from geco_ray.registry import Entry, Options
 
 REQUESTS_PER_PROOF_BLOCK = 10
 
@@ -31,19 +32,24 @@ def expand_axes(axes: CfeAxes, resolver: Resolver) -> Iterator[Cell]:
 
     resolver.check_names("datasets", axes.datasets, "data set", dataset_names(resolver.data_dir))
     choices = [ComponentChoice(name=name) for name in axes.families]
-    families = [entry.name for entry, _ in resolver.components("families", choices, FAMILIES)]
+    families = [entry for entry, _ in resolver.components("families", choices, FAMILIES)]
     methods = resolver.components("methods", axes.methods, METHODS)
     _check_variants(axes, resolver)
     data = {name: dataset_fingerprint(name, resolver.data_dir) for name in axes.datasets}
     for dataset, base_seed, seeding in product(axes.datasets, axes.base_seeds, axes.seeding):
         base = BaseCell(dataset, data[dataset], base_seed, seeding)
         yield base
-        bank = {family: tuple(VariantCell(base, family, number) for number in axes.variants) for family in families}
+        bank = {
+            family.name: tuple(
+                VariantCell(base, family.name, number, family_code=family.code) for number in axes.variants
+            )
+            for family in families
+        }
         for variants in bank.values():
             yield from variants
         for (method, options), protocol in product(methods, axes.protocol):
             tuned = _tuned(method.name, options, protocol, base, resolver)
-            counterfactuals = _counterfactuals(base, method.name, tuned, protocol)
+            counterfactuals = _counterfactuals(base, method, tuned, protocol)
             if isinstance(counterfactuals, ProvedCell):
                 yield from counterfactuals.blocks
             yield counterfactuals
@@ -61,18 +67,19 @@ def _tuned(method: str, options: Options, protocol: str, base: BaseCell, resolve
     return options.model_copy(update=values)
 
 
-def _counterfactuals(base: BaseCell, method: str, options: Options, protocol: str) -> CounterfactualCell:
+def _counterfactuals(base: BaseCell, method: Entry[Any], options: Options, protocol: str) -> CounterfactualCell:
     """A proof can take as long as all other methods together, so it comes in blocks, each a cell of its own."""
     from geco_ray.cfe.factuals import MAX_FACTUALS
 
     if getattr(options, "proof", "none") == "none":
-        return CounterfactualCell(base, method, options, protocol)
+        return CounterfactualCell(base, method.name, options, protocol, method_code=method.code)
     starts = range(0, MAX_FACTUALS, REQUESTS_PER_PROOF_BLOCK)
+    ends = [min(first + REQUESTS_PER_PROOF_BLOCK, MAX_FACTUALS) for first in starts]
     blocks = tuple(
-        ProofCell(base, method, options, protocol, first, min(first + REQUESTS_PER_PROOF_BLOCK, MAX_FACTUALS))
-        for first in starts
+        ProofCell(base, method.name, options, protocol, first, end, method_code=method.code)
+        for first, end in zip(starts, ends, strict=True)
     )
-    return ProvedCell(base, method, options, protocol, blocks)
+    return ProvedCell(base, method.name, options, protocol, blocks, method_code=method.code)
 
 
 def _check_variants(axes: CfeAxes, resolver: Resolver) -> None:
@@ -99,5 +106,5 @@ def pack_key(cell: Cell) -> Hashable:
     if isinstance(cell, VariantCell):
         return cell.base.id, cell.family
     if isinstance(cell, CounterfactualCell) and not isinstance(cell, ProvedCell):
-        return cell.base.id, cell.protocol, METHODS.get(cell.method).module
+        return cell.base.id, cell.protocol, METHODS.get(cell.method_options.registered_as or cell.method).module
     return cell.id

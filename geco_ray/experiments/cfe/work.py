@@ -18,7 +18,9 @@ from geco_ray.experiments.base import (
     Result,
     ServedStage,
     WorkerContext,
+    component_of,
     computation,
+    origin_facts,
     require_unchanged,
     serve_stage,
 )
@@ -119,12 +121,15 @@ def make_variants(
 
     first = cells[0]
     dataset, base = _dataset(first.base.dataset, context.data_dir, first.base.data), _base(first.base, ledger)
+    family = component_of(FAMILIES, first.family, first.family_code)
     specs = variant_specs(first.family, base.key, [cell.variant for cell in cells])
     made = make(specs, base, Pool.of(dataset), resolve_device(context.device))
     for cell, variant in zip(cells, made, strict=True):
-        family = FAMILIES.get(cell.family)
-        titles = {"dataset": dataset.card.title, "family": family.title}
-        info = {"titles": titles, "profiles": {"family": family.profile.record()}}
+        info = {
+            "titles": {"dataset": dataset.card.title, "family": family.title},
+            "profiles": {"family": family.profile.record()},
+            **origin_facts(family),
+        }
         yield cell, Result(labelled(model_table(base, [variant], dataset.test), cell), info=info)
 
 
@@ -151,8 +156,9 @@ def generate(
         block = slice(cell.first, cell.end) if isinstance(cell, ProofCell) else slice(None)
         new = GenerationTask.of(dataset, base, cell.protocol, str(device))
         task = tasks.setdefault((cell.base.id, cell.protocol), new)  # one task, so that settings share their work
+        entry = component_of(METHODS, cell.method, cell.method_code, cell.method_options)
         started = time.perf_counter()
-        prepared = METHODS.get(cell.method).target(task, cell.method_options)
+        prepared = entry.target(task, cell.method_options)
         set_up_seconds = time.perf_counter() - started
         table = ask(prepared, task, factuals.x[block], factuals.ids[block].tolist(), factuals.row_ids[block].tolist())
         info = {
@@ -160,8 +166,9 @@ def generate(
             "set_up_seconds": round(set_up_seconds, 6),
             "batches": _batches(table),
             "eligible_factuals": factuals.eligible,
-            "titles": {"dataset": dataset.card.title, "method": METHODS.get(cell.method).title},
-            "profiles": {"method": METHODS.get(cell.method).profile.record()},
+            "titles": {"dataset": dataset.card.title, "method": entry.title},
+            "profiles": {"method": entry.profile.record()},
+            **origin_facts(entry),
             **_tuning(cell, dataset, base, context.data_dir),
             **_disagreements(StackedModels([base.model]), device, table),
         }

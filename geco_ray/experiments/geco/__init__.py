@@ -13,6 +13,7 @@ declare(
         expand=expand_axes,
         pack_key=pack_key,
         components={
+            "encoders": "geco_ray.geco.named_encoders.base:ENCODERS",
             "paradigms": "geco_ray.geco.paradigms.base:PARADIGMS",
             "methods": "geco_ray.geco.attribution.base:ATTRIBUTIONS",
         },

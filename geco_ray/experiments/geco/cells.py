@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from geco_ray.cells import FINGERPRINT, Cell, runtime_field
+from geco_ray.cells import CODE, FINGERPRINT, Cell, runtime_field
 from geco_ray.registry import Options
 
 
@@ -27,6 +27,7 @@ class TrainCell(Cell):
     seed: int | None
     protocol: str
     encoder_source: str = runtime_field("")
+    paradigm_code: str = field(default="", kw_only=True, metadata=CODE)
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class ExplainCell(Cell):
     method: str
     method_options: Options
     sentences: int | None = None
+    method_code: str = field(default="", kw_only=True, metadata=CODE)
 
 
 @dataclass(frozen=True)

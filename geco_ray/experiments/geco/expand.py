@@ -44,10 +44,11 @@ def expand_axes(axes: GecoAxes, resolver: Resolver) -> Iterator[Cell]:
                 seed=seed,
                 protocol=protocol,
                 encoder_source=encoder.location if _is_users_folder(encoder) else encoder.name,
+                paradigm_code=paradigm.code,
             )
             yield model
             for method, method_options in methods:
-                explained = ExplainCell(model, method.name, method_options, axes.sentences)
+                explained = ExplainCell(model, method.name, method_options, axes.sentences, method_code=method.code)
                 yield explained
                 yield ScoreCell(explained)
 

@@ -17,7 +17,10 @@ from geco_ray.experiments.base import (
     Result,
     ServedStage,
     WorkerContext,
+    component_of,
     computation,
+    origin_facts,
+    partial_work,
     require_unchanged,
     serve_stage,
 )
@@ -26,6 +29,7 @@ from geco_ray.ledger import Ledger
 
 if TYPE_CHECKING:
     from geco_ray.geco.encoders import EncoderSource
+    from geco_ray.geco.fitting import Keeper
     from geco_ray.geco.task import Task
     from geco_ray.geco.tokens import TaskTokens
 
@@ -127,16 +131,25 @@ def train(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) ->
         source=_source(first),
         protocol=resolve_protocol(first.protocol),
         device=resolve_device(context.device),
+        keeper=_keeper(cells, ledger, context),
     )
     audit = audit_encoder(setup.tokens.task, setup.tokens.tokenizer, first.encoder_source)
-    info = {"encoder": first.encoder_source, "encoder_audit": audit.record()}
-    paradigm = PARADIGMS.get(first.paradigm).target()
-    trained = paradigm.train(setup, first.paradigm_options, [cell.seed for cell in cells])
+    info: dict[str, Any] = {"encoder": first.encoder_source, "encoder_audit": audit.record()}
+    paradigm = component_of(PARADIGMS, first.paradigm, first.paradigm_code)
+    info |= {"titles": {"paradigm": paradigm.title}, "profiles": {"paradigm": paradigm.profile.record()}}
+    info |= origin_facts(paradigm)
+    trained = paradigm.target().train(setup, first.paradigm_options, [cell.seed for cell in cells])
     for cell, classifier in zip(cells, trained, strict=True):
-        entry = PARADIGMS.get(cell.paradigm)
-        said = {"titles": {"paradigm": entry.title}, "profiles": {"paradigm": entry.profile.record()}}
-        said["model"] = model_facts(classifier)
+        said = {"model": model_facts(classifier, paradigm.target)}
         yield cell, Result(classifier.history_table(), classifier.to_bytes(), info | said)
+
+
+def _keeper(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) -> Keeper | None:
+    """Keeps the checkpoint of a training; of a pack, whose trainings take seconds, none is kept."""
+    from geco_ray.geco.checkpoints import ByteKeeper
+
+    partial = partial_work(cells[0], ledger, context) if len(cells) == 1 else None
+    return None if partial is None else ByteKeeper(partial.load, partial.store)
 
 
 class _ExplainedModel:
@@ -163,9 +176,10 @@ class _ExplainedModel:
 
             chosen = sample_sentences(self._tokens.task, cell.sentences, SENTENCE_SAMPLE_SEED)
             rows = [row for row in rows if test[row].sentence_idx in chosen]
-        table = self._explainer.explain(rows, cell.method, cell.method_options)
-        entry = ATTRIBUTIONS.get(cell.method)
-        info: dict[str, Any] = {"titles": {"method": entry.title}, "profiles": {"method": entry.profile.record()}}
+        method = component_of(ATTRIBUTIONS, cell.method, cell.method_code, cell.method_options)
+        table = self._explainer.explain(rows, cell.method_options.registered_as or cell.method, cell.method_options)
+        info: dict[str, Any] = {"titles": {"method": method.title}, "profiles": {"method": method.profile.record()}}
+        info |= origin_facts(method)
         note = (table.schema.metadata or {}).get(b"note")
         return Result(table, info=info | ({"note": note.decode()} if note else {}))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -15,18 +15,27 @@ if TYPE_CHECKING:
 
     from geco_ray.geco.classifiers import Classifier
     from geco_ray.geco.encoders import EncoderSource
+    from geco_ray.geco.fitting import EpochRecord, Keeper
     from geco_ray.geco.tokens import TaskTokens
     from geco_ray.geco.trained import TrainedClassifier
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingSetup:
-    """What the repetitions of one paradigm share: the task, the encoder, the protocol, the device."""
+    """What the repetitions of one paradigm share.
+
+    Attributes:
+        tokens: the task. source: the encoder. protocol: the switches. device: where to train.
+        keeper: keeps checkpoints of a training that takes minutes; for one repetition, since it holds one.
+        on_epoch: told of each epoch that ends.
+    """
 
     tokens: TaskTokens
     source: EncoderSource
     protocol: Protocol
     device: torch.device
+    keeper: Keeper | None = None
+    on_epoch: Callable[[EpochRecord], None] | None = None
 
 
 class Paradigm(ABC):

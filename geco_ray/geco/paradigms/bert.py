@@ -219,7 +219,15 @@ def _trainee(
             return classifier.training_logits(*cut, drop if training else None).float()
 
     forward = from_features if cached else from_tokens
-    return Trainee(classifier, classifier.trained_parameters(), parts, forward, _recipe(options, setup.protocol))
+    return Trainee(
+        classifier,
+        classifier.trained_parameters(),
+        parts,
+        forward,
+        _recipe(options, setup.protocol),
+        generators=(drop.generator,),
+        keeps_checkpoints=not cached,
+    )
 
 
 def _autocast(options: BertOptions, device: torch.device, training: bool) -> AbstractContextManager[None]:

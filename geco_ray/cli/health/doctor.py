@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from geco_ray.cli import machine
+from geco_ray.cli.health import machine
 from geco_ray.device import usable_cpus
 from geco_ray.plan.asset import Asset
 

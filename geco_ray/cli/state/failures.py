@@ -35,7 +35,7 @@ def show_failures(failed: dict[str, dict[str, Any]], ledger: Ledger, out: Consol
         return
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
     for title, entry in failed.items():
-        groups[_kind(entry), _place(entry)].append(title)
+        groups[_kind(entry), place_of(entry)].append(title)
     for (kind, place), titles in sorted(groups.items(), key=lambda group: -len(group[1])):
         first = failed[titles[0]]
         out.print(f"{amount(len(titles), 'cell', 'cells')}: {kind}{f' at {place}' if place else ''}", soft_wrap=True)
@@ -53,7 +53,7 @@ def _kind(entry: dict[str, Any]) -> str:
     return str(entry["error"]).partition(":")[0]
 
 
-def _place(entry: dict[str, Any]) -> str:
+def place_of(entry: dict[str, Any]) -> str:
     """The innermost line of a traceback."""
     frames = list(_FRAME.finditer(str(entry.get("traceback", ""))))
     return f"{frames[-1]['file']}:{frames[-1]['line']} in {frames[-1]['name']}" if frames else ""

@@ -1,0 +1,1 @@
+"""What ``geco-ray doctor`` looks at: this machine, and what is installed and found on it."""
