@@ -47,10 +47,16 @@ class GecoFrames:
 def load(ledger: LedgerLike, ids: Collection[str] | None = None) -> GecoFrames:
     """Read the finished cells whose ids are in ``ids``, or all of them."""
     return GecoFrames(
-        train=stage_frame(ledger, TRAIN, ids),
+        train=stage_frame(ledger, TRAIN, ids, _without_test_rows),
         score=stage_frame(ledger, SCORE, ids, _without_labels),
         truth_share=_truth_share(ledger, ids),
     )
+
+
+def _without_test_rows(table: pa.Table) -> pa.Table:
+    """A training history without what its model says of each test row (see :mod:`analysis.geco.models`)."""
+    kept = [name for name in table.column_names if name != "test_rows_at_best"]
+    return table.select(kept)
 
 
 def model_settings(settings: str) -> str:

@@ -119,6 +119,11 @@ def accuracy_table(frames: GecoFrames) -> pd.DataFrame:
     return over_seeds(per_seed, MODEL, [*splits, "explained_accuracy"])
 
 
+def accuracy_by_seed(frames: GecoFrames) -> pd.DataFrame:
+    """One row per model and seed: its accuracies on the whole splits at its best epoch."""
+    return _trained(frames.train, list(SPLITS)).sort_values([*MODEL, "seed"], ignore_index=True)
+
+
 def _trained(train: pd.DataFrame, splits: Sequence[str]) -> pd.DataFrame:
     """Accuracies of the saved model: the one row of a training table, its best epoch's, that has them."""
     at_best = {f"{split}_at_best": split for split in splits}

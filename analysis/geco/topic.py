@@ -12,6 +12,8 @@ from analysis.geco.attributions.denominators import denominator_table
 from analysis.geco.attributions.relative import relative_table
 from analysis.geco.findings import references
 from analysis.geco.frames import STAGES, GecoFrames, load
+from analysis.geco.models import classes, forms, paradigms
+from analysis.geco.models.predictions import predictions
 from analysis.geco.record_notes import with_encoder_notes, with_method_notes
 from analysis.geco.statistics import comparisons, signed_rank
 from analysis.geco.styles import NAMES
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 MASS, MASS_BY_SEED, ACCURACY = "mass_accuracy.csv", "mass_accuracy_by_seed.csv", "model_accuracy.csv"
 COMPARISONS = "mass_accuracy_comparisons.csv"
+PARADIGMS, FORMS_BY_SEED = "paradigms.csv", "probability_differences_by_seed.csv"
 QUARTILES, TESTS = "mass_accuracy_quartiles.csv", "signed_rank_tests.csv"
 
 
@@ -59,7 +62,9 @@ def _sections(numbers: Numbers[GecoFrames], grid: str) -> list[Section]:
     from analysis.geco.words_page import sentences_section
 
     shown = examples(numbers.ledger, numbers.ids, numbers.frames.score, titles=numbers.titles)
-    return [sentences_section(grid, shown)] if shown else []
+    models = paradigms.paradigm_views(numbers.table(PARADIGMS), numbers.titles)
+    found = [paradigms.models_section(models)] if models else []
+    return [*found, sentences_section(grid, shown)] if shown else found
 
 
 TOPIC = Topic[GecoFrames](
@@ -112,6 +117,33 @@ TOPIC = Topic[GecoFrames](
         ),
         ACCURACY: Table(
             "accuracy of the classifiers over seeds", lambda numbers: tables.accuracy_table(numbers.frames)
+        ),
+        "model_accuracy_by_seed.csv": Table(
+            "the same for each seed", lambda numbers: tables.accuracy_by_seed(numbers.frames)
+        ),
+        PARADIGMS: Table(
+            "what each paradigm trains and draws, its numbers of parameters, its accuracies over seeds",
+            lambda numbers: paradigms.paradigm_table(numbers.ledger, numbers.ids, numbers.table(ACCURACY)),
+        ),
+        "class_measures.csv": Table(
+            "recall, specificity, precision, F1 and ROC-AUC of each classifier for each class, over seeds",
+            lambda numbers: classes.class_measures(predictions(numbers.ledger, numbers.ids)),
+        ),
+        "confusion.csv": Table(
+            "which class the test rows of each class were taken for, as shares, over seeds",
+            lambda numbers: classes.confusion(predictions(numbers.ledger, numbers.ids)),
+        ),
+        FORMS_BY_SEED: Table(
+            "probability of the own class in one form of a sentence less that in another, by seed, with p",
+            lambda numbers: forms.probability_differences(predictions(numbers.ledger, numbers.ids)),
+        ),
+        "probability_differences.csv": Table(
+            "the same over seeds",
+            lambda numbers: forms.over_models(numbers.table(FORMS_BY_SEED), (*forms.GROUP, "first", "second")),
+        ),
+        "attribution_differences_by_seed.csv": Table(
+            "attribution of words in one form of a sentence less that in another, by method and seed, with p",
+            lambda numbers: forms.attribution_differences(forms.pair_frame(numbers.ledger, numbers.ids)),
         ),
     },
     views=_views,

@@ -55,6 +55,11 @@ class Classifier(nn.Module):
     def trained_state(self) -> dict[str, Tensor]:
         """The tensors that training changed; with the encoder they rebuild the classifier."""
 
+    def trained_parameters(self) -> list[nn.Parameter]:
+        """The parameters that training changes, in the model's order: those of :meth:`trained_state`, by default."""
+        names = self.trained_state()
+        return [parameter for name, parameter in self.named_parameters() if name in names]
+
     def logits_from_words(self, word_vectors: Tensor, mask: Tensor | None) -> Tensor:
         """Logits from word embeddings, embedded once."""
         return self.logits_from_embedded(self.embed(word_vectors), mask)

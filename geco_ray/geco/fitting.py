@@ -227,12 +227,14 @@ def _copy(source: Sequence[Tensor], target: Sequence[Tensor]) -> None:
 
 def accuracy(forward: Forward, part: Part) -> float:
     """Share of rows whose largest logit is the target's."""
-    hits = 0
+    return int((all_logits(forward, part).argmax(1) == part.targets).sum()) / len(part)
+
+
+def all_logits(forward: Forward, part: Part) -> Tensor:
+    """The logits of all rows, (n, labels), in their order."""
     with torch.no_grad():
-        for index in _chunks(torch.arange(len(part), device=part.targets.device), EVALUATION_BATCH):
-            inputs, targets = part.take(index)
-            hits += int((forward(inputs, False).argmax(1) == targets).sum())
-    return hits / len(part)
+        chunks = _chunks(torch.arange(len(part), device=part.targets.device), EVALUATION_BATCH)
+        return torch.cat([forward(part.take(index)[0], False) for index in chunks])
 
 
 def _step(

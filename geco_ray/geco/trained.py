@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
 
 from geco_ray.registry import Options
 
@@ -14,6 +18,10 @@ if TYPE_CHECKING:
 
     from geco_ray.geco.classifiers import Classifier
     from geco_ray.geco.fitting import EpochRecord
+    from geco_ray.geco.rows import Row
+    from geco_ray.geco.tokens import IntArray
+
+FloatArray = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True)
@@ -23,6 +31,32 @@ class Accuracies:
     train: float
     validation: float
     test: float
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedRows:
+    """What a classifier says of each row of a test split, in the split's order.
+
+    Attributes:
+        rows: the rows.
+        predicted: class numbers, (n,); -1 where a rule predicts none.
+        probabilities: of each class, (n, labels); None where a rule decides that gives no class a probability.
+    """
+
+    rows: Sequence[Row]
+    predicted: IntArray
+    probabilities: FloatArray | None
+
+    def values(self) -> list[dict[str, object]]:
+        """One mapping per row, as :func:`history_schema` has them."""
+        none = [None] * len(self.rows)
+        probabilities = none if self.probabilities is None else self.probabilities.tolist()
+        found = zip(self.rows, self.predicted.tolist(), probabilities, strict=True)
+        return [
+            {"row": number, "sentence_idx": row.sentence_idx, "target": row.target, "predicted": predicted,
+             "probabilities": shares}
+            for number, (row, predicted, shares) in enumerate(found)
+        ]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +72,7 @@ class TrainedClassifier:
         history: one record per epoch.
         accuracies: at the best epoch.
         module: the classifier, in eval mode.
+        test_rows: what it says of the test split; None for one that was loaded.
     """
 
     dataset: str
@@ -52,6 +87,7 @@ class TrainedClassifier:
     history: tuple[EpochRecord, ...]
     accuracies: Accuracies
     module: Classifier
+    test_rows: PredictedRows | None = None
 
     def to_bytes(self) -> bytes:
         """Safetensors bytes: the trained tensors, and all other fields as one JSON text; equal for equal values."""
@@ -66,13 +102,14 @@ class TrainedClassifier:
         return bytes(save(tensors, metadata={"geco_ray": json.dumps(fields, sort_keys=True)}))
 
     def history_table(self) -> pa.Table:
-        """One row per epoch: losses, validation accuracy, ``best``; the three accuracies at the best epoch only."""
+        """One row per epoch: losses, validation accuracy, ``best``; at the best epoch only accuracies and test rows."""
         import pyarrow as pa
 
         rows = []
         for record in self.history:
             best = record.epoch == self.best_epoch
-            at_best = {f"{name}_accuracy_at_best": value for name, value in asdict(self.accuracies).items()}
+            at_best: dict[str, object] = {f"{name}_accuracy_at_best": v for name, v in asdict(self.accuracies).items()}
+            at_best["test_rows_at_best"] = self.test_rows and self.test_rows.values()
             rows.append({**asdict(record), "best": best, **(at_best if best else dict.fromkeys(at_best))})
         return pa.Table.from_pylist(rows, schema=history_schema())
 
@@ -112,11 +149,14 @@ def history_schema() -> pa.Schema:
 
     floats = ("train_loss", "validation_loss", "validation_accuracy")
     at_best = ("train_accuracy_at_best", "validation_accuracy_at_best", "test_accuracy_at_best")
+    test_row = [(name, pa.int32()) for name in ("row", "sentence_idx", "target", "predicted")]
+    test_rows = pa.list_(pa.struct([*test_row, ("probabilities", pa.list_(pa.float32()))]))
     return pa.schema(
         [
             ("epoch", pa.int32()),
             *((name, pa.float64()) for name in floats),
             ("best", pa.bool_()),
             *((name, pa.float64()) for name in at_best),
+            ("test_rows_at_best", test_rows),
         ]
     )

@@ -9,16 +9,16 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from geco_ray.geco.classifiers import Classifier
-from geco_ray.geco.fitting import EpochRecord, Forward, Part, Recipe, accuracy, fit
+from geco_ray.geco.fitting import EpochRecord, Forward, Part, Recipe, all_logits, fit
 from geco_ray.geco.paradigms.base import PARADIGMS, Paradigm, TrainingSetup
-from geco_ray.geco.protocol import Protocol
-from geco_ray.geco.trained import Accuracies, TrainedClassifier
+from geco_ray.geco.protocol import Protocol, resolve_protocol
+from geco_ray.geco.trained import Accuracies, PredictedRows, TrainedClassifier
 from geco_ray.registry import Options
 from geco_ray.seeds import torch_stream
 
@@ -70,6 +70,11 @@ def train_one(setup: TrainingSetup, paradigm: str, options: Options, seed: int, 
         on_epoch=setup.on_epoch,
     )
     trainee.module.eval().requires_grad_(False)
+    logits = {name: all_logits(trainee.forward, part) for name, part in parts.items()}
+    right = {name: (found.argmax(1) == parts[name].targets).sum().item() for name, found in logits.items()}
+    test_rows = PredictedRows(
+        setup.tokens.task.test, logits["test"].argmax(1).cpu().numpy(), logits["test"].softmax(1).cpu().numpy()
+    )
     kind: type[Paradigm] = PARADIGMS.get(paradigm).target
     task = setup.tokens.task
     return TrainedClassifier(
@@ -83,9 +88,22 @@ def train_one(setup: TrainingSetup, paradigm: str, options: Options, seed: int, 
         labels=task.labels,
         best_epoch=best,
         history=history,
-        accuracies=Accuracies(**{name: accuracy(trainee.forward, part) for name, part in parts.items()}),
+        accuracies=Accuracies(**{name: count / len(parts[name]) for name, count in right.items()}),
         module=trainee.module,
+        test_rows=test_rows,
     )
+
+
+def model_facts(classifier: TrainedClassifier, kind: type[Paradigm]) -> dict[str, Any]:
+    """What a table of models says of one: its classes, its parts by name, how many numbers it has and trains."""
+    module = classifier.module
+    return {
+        "labels": list(classifier.labels),
+        "trained": kind.trained_under(resolve_protocol(classifier.protocol)),
+        "redrawn": kind.redrawn,
+        "trained_parameters": sum(parameter.numel() for parameter in module.trained_parameters()),
+        "parameters": sum(parameter.numel() for parameter in module.parameters()),
+    }
 
 
 def load_trained(data: bytes, source: EncoderSource, device: torch.device) -> TrainedClassifier:

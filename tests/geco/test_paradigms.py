@@ -82,6 +82,7 @@ def test_every_paradigm_is_in_the_tables() -> None:
 @pytest.mark.parametrize("paradigm", list(RATES))
 def test_defaults_are_the_papers(paradigm: str) -> None:
     expected = {"epochs": 20, "batch_size": 32, "learning_rate": RATES[paradigm], "epsilon": 1e-8, "dropout": 0.1}
+    expected |= {"precision": "float32"}
     assert PARADIGMS.get(paradigm).parse_options({}).model_dump() == expected
 
 

@@ -119,6 +119,14 @@ def test_names_and_titles_and_given_defaults_are_the_same_cells() -> None:
     assert {cell.id for cell in cells_of("only=geco", f"geco.methods=[{given}]")} == plain
 
 
+def test_one_axis_holds_a_paradigm_at_several_rates_epochs_and_batches() -> None:
+    choices = "[bert_c, {name: BERT-C, learning_rate: 0.001}, {name: bert_c, epochs: 3, batch_size: 8}]"
+    models = [cell for cell in cells_of(f"geco.paradigms={choices}") if isinstance(cell, TrainCell)]
+    names = ("learning_rate", "epochs", "batch_size")
+    counted = Counter(tuple(getattr(cell.paradigm_options, name) for name in names) for cell in models)
+    assert counted == dict.fromkeys([(0.01, 20, 32), (0.001, 20, 32), (0.01, 3, 8)], 2 * 2 * 3)
+
+
 def test_only_adds_no_cell_and_changes_none() -> None:
     both, geco, cfe = ({cell.id for cell in cells_of(*extra)} for extra in ((), ("only=geco",), ("only=cfe",)))
     assert geco | cfe == both
@@ -180,6 +188,10 @@ def test_where_a_folder_lies_is_no_part_of_an_id() -> None:
         ("geco.methods=[saliency, Saliency]", "geco.methods lists 'saliency' twice"),
         ("geco.methods=[saliency, {name: SALIENCY}]", "geco.methods lists 'saliency' twice"),
         ("geco.paradigms=[BERT-C, bert_c]", "geco.paradigms lists 'bert_c' twice"),
+        ("geco.paradigms=[bert_c, {name: BERT-C, learning_rate: 0.01}]", "geco.paradigms lists 'bert_c' twice"),
+        ("geco.paradigms=[{name: bert_c, learning_rates: 1}]", "geco.paradigms: 'learning_rates' 'learning_rate'"),
+        ("geco.paradigms=[{name: bert_c, learning_rate: 0}]", "geco.paradigms: 'learning_rate' greater"),
+        ("geco.paradigms=[{name: ola_cea, dropout: 0.1}]", "geco.paradigms: unknown option 'dropout' of 'ola_cea'"),
         ("cfe.datasets=[breast_cancr]", "cfe.datasets: unknown data set Did you mean 'breast_cancer'"),
         ("cfe.families=[sed]", "cfe.families: unknown change family Did you mean 'seed'"),
         ("cfe.methods=[kdtre]", "cfe.methods: unknown counterfactual method Did you mean 'kdtree'"),

@@ -17,6 +17,7 @@ class TrainCell(Cell):
     """
 
     STAGE: ClassVar[str] = "train"
+    VERSION: ClassVar[int] = 3
     dataset: str
     data: str = field(metadata=FINGERPRINT)
     encoder: str

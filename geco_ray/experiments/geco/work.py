@@ -125,6 +125,7 @@ def train(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) ->
     from geco_ray.geco.audit.encoder_audit import audit_encoder
     from geco_ray.geco.paradigms.base import PARADIGMS, TrainingSetup
     from geco_ray.geco.protocol import resolve_protocol
+    from geco_ray.geco.training import model_facts
 
     first = cells[0]  # a pack differs in its seeds only
     setup = TrainingSetup(
@@ -141,7 +142,8 @@ def train(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) ->
     info |= origin_facts(paradigm)
     trained = paradigm.target().train(setup, first.paradigm_options, [cell.seed for cell in cells])
     for cell, classifier in zip(cells, trained, strict=True):
-        yield cell, Result(classifier.history_table(), classifier.to_bytes(), info)
+        said = {"model": model_facts(classifier, paradigm.target)}
+        yield cell, Result(classifier.history_table(), classifier.to_bytes(), info | said)
 
 
 def _keeper(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) -> Keeper | None:

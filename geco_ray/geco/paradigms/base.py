@@ -53,6 +53,17 @@ class Paradigm(ABC):
     is_reference: ClassVar[bool] = False
     """True for a model that is never trained on the task, to which others' mass accuracy is relative."""
 
+    trained: ClassVar[tuple[str, ...] | None] = None
+    """Names of the parts that are trained, for tables; ``("all",)`` is the whole model, None is not said."""
+
+    redrawn: ClassVar[tuple[str, ...] | None] = None
+    """Names of the parts that start from random weights, likewise."""
+
+    @classmethod
+    def trained_under(cls, protocol: Protocol) -> tuple[str, ...] | None:
+        """The parts that are trained under a protocol; override it where they differ."""
+        return cls.trained
+
     def check(self, setup: TrainingSetup, options: Options) -> None:
         """Refuse what this paradigm cannot do with a task or an encoder, before anything runs. By default nothing.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
@@ -29,13 +30,18 @@ if TYPE_CHECKING:
 
 
 class BertOptions(Options):
-    """Options of every BERT paradigm. ``dropout`` is the rate wherever it acts; it is off in the paper's protocol."""
+    """Options of every BERT paradigm. ``dropout`` is the rate wherever it acts; it is off in the paper's protocol.
+
+    ``precision``: of the passes of training steps, where ``bfloat16`` is torch's autocast. Weights, Adam's moments and
+    all evaluation stay float32, so that what is measured and stored is what will be explained.
+    """
 
     epochs: int = Field(20, ge=1)
     batch_size: int = Field(32, ge=1)
     learning_rate: float = Field(1e-2, gt=0)
     epsilon: float = Field(1e-8, gt=0)
     dropout: float = Field(0.1, ge=0, lt=1)
+    precision: Literal["float32", "bfloat16"] = "float32"
 
 
 class BertParadigm(Paradigm):
@@ -202,12 +208,15 @@ def _trainee(
 
     def from_features(inputs: tuple[torch.Tensor, ...], training: bool) -> torch.Tensor:
         (features,) = inputs
-        return classifier.training_head(features, drop if training else None)
+        with _autocast(options, setup.device, training):
+            return classifier.training_head(features, drop if training else None).float()
 
     def from_tokens(inputs: tuple[torch.Tensor, ...], training: bool) -> torch.Tensor:
         ids, mask = inputs
         longest = int(mask.sum(1).max())
-        return classifier.training_logits(ids[:, :longest], mask[:, :longest], drop if training else None)
+        with _autocast(options, setup.device, training):
+            cut = ids[:, :longest], mask[:, :longest]
+            return classifier.training_logits(*cut, drop if training else None).float()
 
     forward = from_features if cached else from_tokens
     return Trainee(
@@ -219,6 +228,16 @@ def _trainee(
         generators=(drop.generator,),
         keeps_checkpoints=not cached,
     )
+
+
+def _autocast(options: BertOptions, device: torch.device, training: bool) -> AbstractContextManager[None]:
+    """The precision of a pass: that of the options in training, float32 elsewhere."""
+    import torch
+
+    autocast: AbstractContextManager[None] = torch.autocast(
+        device.type, torch.bfloat16, enabled=training and options.precision == "bfloat16"
+    )
+    return autocast
 
 
 def _recipe(options: BertOptions, protocol: Protocol) -> Recipe:

@@ -40,6 +40,8 @@ class OlaCea(Paradigm):
     """See the module. Depends on the tokenizer alone, not on any encoder's weights."""
 
     depends_on: ClassVar[Literal["encoder", "tokenizer"]] = "tokenizer"
+    trained = ("all",)
+    redrawn = ("all",)
 
     def train(self, setup: TrainingSetup, options: Options, seeds: Sequence[int | None]) -> Iterator[TrainedClassifier]:
         from geco_ray.geco.training import train_one

@@ -12,9 +12,8 @@ from geco_ray.registry import Options
 
 if TYPE_CHECKING:
     from geco_ray.geco.classifiers import Classifier
-    from geco_ray.geco.rows import Row
     from geco_ray.geco.tokens import IntArray, TokenRow
-    from geco_ray.geco.trained import TrainedClassifier
+    from geco_ray.geco.trained import FloatArray, PredictedRows, TrainedClassifier
 
 
 def _pairs(given: Any) -> Any:
@@ -39,6 +38,8 @@ class ZeroShot(Paradigm):
     depends_on: ClassVar[Literal["encoder", "tokenizer"]] = "encoder"
     repeated: ClassVar[bool] = False
     is_reference: ClassVar[bool] = True
+    trained = ()
+    redrawn = ()
 
     def classifier(self, setup: TrainingSetup, options: Options) -> Classifier:
         """The classifier, on the CPU."""
@@ -46,13 +47,15 @@ class ZeroShot(Paradigm):
 
     def train(self, setup: TrainingSetup, options: Options, seeds: Sequence[int | None]) -> Iterator[TrainedClassifier]:
         from geco_ray.geco.fitting import EpochRecord
-        from geco_ray.geco.trained import Accuracies, TrainedClassifier
+        from geco_ray.geco.trained import Accuracies, PredictedRows, TrainedClassifier
         from geco_ray.geco.training import validation_split
 
         self.check(setup, options)
         module = self.classifier(setup, options).to(setup.device).eval().requires_grad_(False)
         tokens, task = setup.tokens.laid_out(module.layout), setup.tokens.task
-        train, test = _right(module, tokens.train, task.train, setup), _right(module, tokens.test, task.test, setup)
+        trained_on = PredictedRows(task.train, *_predict(module, tokens.train, setup))
+        tested = PredictedRows(task.test, *_predict(module, tokens.test, setup))
+        train, test = _right(trained_on), _right(tested)
         inside, held_out = validation_split(task.train, setup.protocol)
         found = Accuracies(*(_mean(part) for part in (train[inside], train[held_out], test)))
         name = next(entry.name for entry in PARADIGMS.entries() if entry.target is type(self))
@@ -70,6 +73,7 @@ class ZeroShot(Paradigm):
                 history=(EpochRecord(0, None, None, found.validation),),
                 accuracies=found,
                 module=module,
+                test_rows=tested,
             )
 
 
@@ -77,17 +81,30 @@ def _mean(part: IntArray) -> float:
     return float(part.mean()) if len(part) else float("nan")
 
 
-def _right(module: Classifier, rows: Sequence[TokenRow], truth: Sequence[Row], setup: TrainingSetup) -> IntArray:
-    """Which rows are classified right, 0 or 1 each, in batches of one length."""
+def _right(found: PredictedRows) -> IntArray:
+    """Which rows are classified right, 0 or 1 each."""
+    import numpy as np
+
+    right: IntArray = np.equal(found.predicted, [row.target for row in found.rows]).astype(np.int64)
+    return right
+
+
+def _predict(module: Classifier, rows: Sequence[TokenRow], setup: TrainingSetup) -> tuple[IntArray, FloatArray | None]:
+    """Predicted classes, and the probability of each where logits decide, in batches of one length."""
     import numpy as np
     import torch
 
     from geco_ray.geco.tokens import equal_length_batches
 
     predicted = np.zeros(len(rows), np.int64)
+    probabilities = np.zeros((len(rows), len(setup.tokens.task.labels)))
     with torch.no_grad():
         for batch in equal_length_batches([len(row) for row in rows], 8192):
             ids = torch.stack([torch.from_numpy(rows[index].ids) for index in batch]).to(setup.device)
-            predicted[batch] = module.predict(ids, None).cpu().numpy()
-    right: IntArray = np.equal(predicted, [row.target for row in truth]).astype(np.int64)
-    return right
+            if not module.decides_by_logits:
+                predicted[batch] = module.predict(ids, None).cpu().numpy()
+                continue
+            logits = module(ids, None)
+            predicted[batch] = logits.argmax(1).cpu().numpy()
+            probabilities[batch] = module.probabilities(logits).cpu().numpy()
+    return predicted, probabilities if module.decides_by_logits else None

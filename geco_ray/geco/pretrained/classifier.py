@@ -25,6 +25,9 @@ class BackboneClassifier(Classifier):
     def bytes_per_token(self) -> int:
         return self.backbone.bytes_per_token
 
+    def trained_parameters(self) -> list[nn.Parameter]:
+        return []
+
     def word_vectors(self, ids: Tensor) -> Tensor:
         return self.backbone.word_vectors(ids)
 
