@@ -37,7 +37,7 @@ def main(roots: list[str]) -> None:
                     key, {"stage": stage, "params": params, "units": 0.0, "seconds": 0.0, "bytes": 0}
                 )
                 entry["units"] += units(stage, record.params)
-                entry["seconds"] += record.info["seconds"]
+                entry["seconds"] += record.info.get("cpu_seconds", record.info["seconds"])
                 entry["bytes"] += sum(file["bytes"] for file in record.files.values())
                 cells += 1
                 kernels = record.info.get("kernels", {})

@@ -77,7 +77,9 @@ def measured(records: Iterable[Record], device: str = "cpu") -> Costs:
     """The costs of the finished cells that a kind of device (``cpu``, ``cuda``) computed."""
     costs = Costs()
     for record in records:
-        seconds = record.info.get("seconds")
+        # On a CPU the process' own time, which a busy machine does not stretch; a GPU computes beside its process.
+        seconds = record.info.get("cpu_seconds") if device == "cpu" else None
+        seconds = record.info.get("seconds") if seconds is None else seconds
         if isinstance(seconds, int | float) and str(record.info.get("device", "cpu")).partition(":")[0] == device:
             size = sum(int(file["bytes"]) for file in record.files.values())
             costs.add(record.stage, record.params, Cost(units(record.stage, record.params), float(seconds), size))

@@ -89,7 +89,7 @@ def _check_rebuilt(found: Conformance, setup: TrainingSetup, trained: TrainedCla
     rebuilt = found.attempt("rebuild", lambda: load_trained(trained.to_bytes(), setup.source, setup.device))
     if rebuilt is None:
         return
-    ids = torch.from_numpy(setup.tokens.test[0].ids)[None]
+    ids = torch.from_numpy(setup.tokens.laid_out(trained.module.layout).test[0].ids)[None]
     with torch.no_grad():
         # Tensors at other addresses may go through other kernels, which round otherwise.
         same = torch.allclose(trained.module(ids, None), rebuilt.module(ids, None), atol=1e-5)

@@ -68,7 +68,8 @@ def toy_table(protocol: str = "paper") -> ToyTable:
 
 _PIECES = [
     "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "he", "she", "they", "the", "and", "dog", "cat", "house", "sees",
-    "likes", "finds", "old", "run", "##ning", ".", "sis", "bro", "##ther", "##ter", "sibling",
+    "likes", "finds", "old", "run", "##ning", ".", "sis", "bro", "##ther", "##ter", "sibling", "female", "male",
+    "neutral",
 ]  # fmt: skip
 
 
@@ -88,7 +89,7 @@ def toy_encoder(folder: Path) -> EncoderSource:
     """A random BERT of two layers, written into ``folder``."""
     import torch
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-    from transformers import BertConfig, BertModel
+    from transformers import BertConfig, BertForPreTraining
     from transformers.utils import logging
 
     from geco_ray.geco.encoders import resolve_encoder
@@ -109,7 +110,7 @@ def toy_encoder(folder: Path) -> EncoderSource:
     logging.disable_progress_bar()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
-        BertModel(config).save_pretrained(folder)
+        BertForPreTraining(config).save_pretrained(folder)
     if bar:
         logging.enable_progress_bar()
     return resolve_encoder(str(folder))

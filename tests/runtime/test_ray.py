@@ -292,13 +292,17 @@ def test_the_death_of_ray_itself_is_said_and_the_same_command_goes_on(site: Site
 
 def test_a_closed_terminal_ends_a_run_like_sigterm_and_nohup_goes_on(site: Site) -> None:
     site.act({"models": "sleep 0.3"})
-    process = site.start("only=cfe", "--executor", "inline")
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # these tests themselves may run under nohup
+    try:
+        process = site.start("only=cfe", "--executor", "inline")
+    finally:
+        signal.signal(signal.SIGHUP, before)
     wait_for_cells(site, 2)
     process.send_signal(signal.SIGHUP)
     assert process.wait(30) == 129
     assert not (site.folder / "runs" / "lease.json").exists()
 
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         process = site.start("only=cfe", "--executor", "inline")
     finally:

@@ -327,7 +327,9 @@ def test_every_attribution_method_keeps_to_the_rules(name: str) -> None:
 
 @pytest.mark.parametrize("name", PARADIGMS.names())
 def test_every_paradigm_keeps_to_the_rules(name: str) -> None:
-    assert check_paradigm(PARADIGMS.get(name), {"epochs": 1}).faults == []
+    entry = PARADIGMS.get(name)
+    quick = {"epochs": 1} if "epochs" in entry.options.model_fields else {}
+    assert check_paradigm(entry, quick).faults == []
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "dataset"])
