@@ -34,16 +34,19 @@ def main(roots: list[str]) -> None:
                 params = {name: record.params[name] for name in NAMES if name in record.params}
                 key = json.dumps([stage, params], sort_keys=True)
                 entry = entries.setdefault(
-                    key, {"stage": stage, "params": params, "units": 0.0, "seconds": 0.0, "bytes": 0}
+                    key, {"stage": stage, "params": params, "units": 0.0, "size": 0.0, "seconds": 0.0, "bytes": 0}
                 )
-                entry["units"] += units(stage, record.params)
+                work, size = units(stage, record.params)
+                entry["units"] += work
+                entry["size"] += size
                 entry["seconds"] += record.info.get("cpu_seconds", record.info["seconds"])
                 entry["bytes"] += sum(file["bytes"] for file in record.files.values())
                 cells += 1
                 kernels = record.info.get("kernels", {})
                 machines.add(f"{record.info.get('machine')} with {kernels.get('torch')} kernels, one core")
     costs = [
-        entry | {"units": round(entry["units"], 3), "seconds": round(entry["seconds"], 4)}
+        entry
+        | {"units": round(entry["units"], 3), "size": round(entry["size"], 3), "seconds": round(entry["seconds"], 4)}
         for _, entry in sorted(entries.items())
     ]
     measured_on = {"machines": sorted(machines), "cells": cells, "geco_ray": geco_ray.__version__}

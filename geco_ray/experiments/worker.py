@@ -64,6 +64,7 @@ def _compute(
         done = {cell.id for cell in pack} - set(waiting)
         for cell, result in stage.compute(pack if stage.recompute_pack else list(waiting.values()), ledger, context):
             if cell.id in done and stage.recompute_pack:
+                clock = _Clock()
                 continue
             if cell.id not in waiting:
                 raise RuntimeError(f"the computation gave a cell that was not requested, or one twice: {cell.title}")

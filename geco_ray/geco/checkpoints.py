@@ -81,7 +81,9 @@ def unpack(data: bytes, moving: Moving) -> Progress | None:
         tensors = load_tensors(data)
         progress = _progress(fields, tensors, moving)
         states = [tensors[f"generator.{index}"] for index in range(len(moving.generators))]
-    except (ValueError, KeyError, TypeError, RecursionError, SafetensorError):
+        for generator, state in zip(moving.generators, states, strict=True):
+            torch.Generator(device=generator.device).set_state(state)  # on one that nobody needs: it may not fit
+    except (ValueError, KeyError, TypeError, RuntimeError, RecursionError, SafetensorError):
         return None
     _restore(tensors, moving)
     for generator, state in zip(moving.generators, states, strict=True):
@@ -98,8 +100,9 @@ def _progress(fields: Mapping[str, Any], tensors: Mapping[str, Tensor], moving: 
     best = []
     for index, parameter in enumerate(moving.parameters):
         shapes = {tensors[f"{kind}.{index}"].shape for kind in ("parameter", "best")}
+        shapes |= {tensors[f"adam.{index}.{name}"].shape for name in ("exp_avg", "exp_avg_sq")}
         if shapes != {parameter.shape}:
-            raise ValueError("a parameter has another shape")
+            raise ValueError("a parameter, or what Adam keeps of it, has another shape")
         best.append(tensors[f"best.{index}"].to(parameter.device))
     loss = math.inf if fields["best_loss"] is None else float(fields["best_loss"])
     history = tuple(EpochRecord(**record) for record in fields["history"])

@@ -179,7 +179,9 @@ def _begin(
         raise ValueError("an accumulating gradient is no part of a checkpoint")
     rate, decay = recipe.learning_rate, recipe.weight_decay
     optimizer = torch.optim.Adam(parameters, lr=rate, eps=recipe.epsilon, weight_decay=decay, fused=True)
-    moving = Moving(parameters, optimizer, generators, asdict(recipe) | {"rows": list(rows)})
+    # Another kind of device draws other numbers, from generators of another kind.
+    devices = [parameters[0].device.type, *(generator.device.type for generator in generators)]
+    moving = Moving(parameters, optimizer, generators, asdict(recipe) | {"rows": list(rows), "devices": devices})
     best = [parameter.detach().clone() for parameter in parameters]
     found = keeper.restore(moving) if keeper is not None else None
     return moving, found or Progress(0, 0, math.inf, best, ())

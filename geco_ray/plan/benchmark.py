@@ -62,8 +62,8 @@ class Benchmark:
             missing, before anything is written; left out where there is nothing to open.
         find_missing: takes cells and the data folder and gives one sentence for everything that a run would not find
             or would refuse, without a tokenizer, a model or the network; may be left out.
-        units: takes a stage and a cell's values (:meth:`Cell.params`) and gives how much work it is, in any unit, for
-            the estimates of a plan; left out, all cells of a kind cost the same.
+        units: takes a stage and a cell's values (:meth:`Cell.params`) and gives how much work it is and how
+            much is stored of it, in any units, for the estimates of a plan; left out, cells of a kind cost the same.
         pack_key: cells of one stage and kind with the same key are computed together.
         components: axis to the registry whose components it takes, as ``geco-ray ls`` shows them.
         health: gives a list of :class:`~geco_ray.plan.asset.Asset` from the data folder; may be left out.

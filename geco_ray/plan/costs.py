@@ -30,17 +30,19 @@ class Cost:
     """What some finished cells took.
 
     Attributes:
-        units: of work, as their benchmark counts it (see ``Benchmark.units``). seconds: of a core, or of a GPU.
-        bytes: on disk.
+        units: of work, and size: of what is stored, as their benchmark counts both (see ``Benchmark.units``).
+        seconds: of a core, or of a GPU. bytes: on disk.
     """
 
     units: float = 0.0
+    size: float = 0.0
     seconds: float = 0.0
     bytes: float = 0.0
 
     def add(self, other: Cost) -> None:
         """Count more cells."""
         self.units += other.units
+        self.size += other.size
         self.seconds += other.seconds
         self.bytes += other.bytes
 
@@ -82,7 +84,7 @@ def measured(records: Iterable[Record], device: str = "cpu") -> Costs:
         seconds = record.info.get("seconds") if seconds is None else seconds
         if isinstance(seconds, int | float) and str(record.info.get("device", "cpu")).partition(":")[0] == device:
             size = sum(int(file["bytes"]) for file in record.files.values())
-            costs.add(record.stage, record.params, Cost(units(record.stage, record.params), float(seconds), size))
+            costs.add(record.stage, record.params, Cost(*units(record.stage, record.params), float(seconds), size))
     return costs
 
 
@@ -91,7 +93,9 @@ def shipped() -> Costs:
     """The costs that were measured for the package on CPUs; ``costs.json`` says on what."""
     costs = Costs()
     for entry in json.loads(_FILE.read_text(encoding="utf-8"))["costs"]:
-        costs.add(entry["stage"], entry["params"], Cost(entry["units"], entry["seconds"], entry["bytes"]))
+        costs.add(
+            entry["stage"], entry["params"], Cost(entry["units"], entry["size"], entry["seconds"], entry["bytes"])
+        )
     return costs
 
 
@@ -104,9 +108,9 @@ def estimate(cells: Iterable[Cell], own: Costs, default: Costs | None = None) ->
         if cost is None:
             total.unknown += 1
             continue
-        share = units(cell.stage, params) / cost.units
-        total.seconds += share * cost.seconds
-        total.bytes += share * cost.bytes
+        work, size = units(cell.stage, params)
+        total.seconds += work / cost.units * cost.seconds
+        total.bytes += size / cost.size * cost.bytes
         total.own += is_own
         total.shipped += not is_own
     return total
@@ -143,10 +147,11 @@ def _find(stage: str, params: Mapping[str, Any], own: Costs, default: Costs | No
     return None, False
 
 
-def units(stage: str, params: Mapping[str, Any]) -> float:
-    """How much work a cell with these values is, in its benchmark's unit; 1 where the benchmark does not count."""
+def units(stage: str, params: Mapping[str, Any]) -> tuple[float, float]:
+    """How much work a cell with these values is, and how much is stored of it; 1 where its benchmark does not count."""
     counted = owner_of(stage).units
-    return float(load_named(counted)(stage, params)) if counted else 1.0
+    work, size = load_named(counted)(stage, params) if counted else (1.0, 1.0)
+    return float(work), float(size)
 
 
 def _keys(stage: str, params: Mapping[str, Any]) -> Iterator[str]:

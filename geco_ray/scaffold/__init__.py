@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import keyword
 import re
+import sys
 from pathlib import Path
 from string import Template
 
@@ -36,6 +38,8 @@ def write_new(kind: str, name: str, folder: Path) -> list[Path]:
         raise unknown_name("kind", kind, KINDS)
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise UserError("a name is letters in lower case, digits and _", found=name, expected="such as my_method")
+    if keyword.iskeyword(name) or keyword.iskeyword(name.capitalize()) or name in sys.stdlib_module_names:
+        raise UserError("the name is one of Python's own", found=name, remedy=f"Take another, such as my_{name}")
     words = {
         "name": name,
         "title": name.replace("_", " ").capitalize(),

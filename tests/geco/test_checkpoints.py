@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import struct
 from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load, save
 
 from geco_ray.geco.checkpoints import ByteKeeper
 from geco_ray.geco.encoders import EncoderSource
@@ -138,3 +140,18 @@ def test_only_trainings_of_minutes_keep_checkpoints_and_they_change_no_byte(
     again = dataclasses.replace(plain, keeper=Memory(stopped.data).keeper())
     (resumed,) = entry.target().train(again, options, [0])
     assert resumed.to_bytes() == expected.to_bytes()
+
+
+@pytest.mark.parametrize(("name", "shape"), [("generator.1", 16), ("adam.0.exp_avg", 3)])
+def test_states_that_do_not_fit_are_a_start_from_the_beginning(name: str, shape: int) -> None:
+    memory = Memory(stop_after=3)
+    with pytest.raises(KeyboardInterrupt):
+        trained(memory)
+    assert memory.data is not None
+    size = int.from_bytes(memory.data[:8], "little")
+    told = json.loads(memory.data[8 : 8 + size])["__metadata__"]
+    tensors = load(memory.data)
+    other = save(tensors | {name: torch.zeros(shape, dtype=tensors[name].dtype)}, metadata=told)
+    epochs: list[int] = []
+    assert trained(Memory(other), epochs=epochs) == trained(None)
+    assert epochs == [1, 2, 3, 4, 5, 6]

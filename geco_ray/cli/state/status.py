@@ -13,7 +13,7 @@ from geco_ray.cli.console import json_rows, plan_table
 from geco_ray.cli.output import PlainConsole, labelled
 from geco_ray.cli.state.failures import failed_cells, place_of
 from geco_ray.ledger import Ledger
-from geco_ray.plan.costs import duration, estimate, measured, shipped
+from geco_ray.plan.costs import duration, expected_seconds, measured, shipped
 from geco_ray.plan.remaining import Plan
 
 WINDOW = 600.0
@@ -50,10 +50,12 @@ def pace(plan: Plan, ledger: Ledger, now: float | None = None) -> Pace:
     if not recent:
         return Pace(0, 0.0, None)
     window = max(60.0, max(age for age, _ in recent))
-    worked = sum(float(record.info.get("seconds", 0)) for _, record in recent)
-    waiting = estimate((cell for stage in plan.stages for cell in stage.left), measured(records), shipped())
-    known = worked > 0 and waiting.own + waiting.shipped > 0
-    left = waiting.seconds * window / worked if known else None
+    worked = sum(float(record.info.get("cpu_seconds", record.info.get("seconds", 0))) for _, record in recent)
+    on_cpus = all(str(record.info.get("device", "cpu")) == "cpu" for _, record in recent)
+    left = None  # a GPU's seconds say nothing of what cells take on a core
+    if worked > 0 and on_cpus:
+        waiting = [cell for stage in plan.stages for cell in stage.left]
+        left = sum(expected_seconds(waiting, measured(records), shipped()).values()) * window / worked
     return Pace(len(recent), 60 * len(recent) / window, left)
 
 
