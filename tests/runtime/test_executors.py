@@ -40,7 +40,8 @@ def test_inline_and_ray_give_the_same_bytes(tmp_path: Path) -> None:
             [sys.executable, "-m", "geco_ray.grid", *words], cwd=tmp_path, env=env, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
-        assert len(done.stderr.splitlines()) <= 6  # at most a line for each stage
+        lines = [line for line in done.stderr.splitlines() if " a minute" not in line]  # said where it takes longer
+        assert len(lines) <= 6  # at most a line for each stage
     inline, ray = (results(tmp_path / executor) for executor in ("inline", "ray"))
     assert len(inline) == 2 * 2 + 4 + 4 + 1 + 6 + 1 + 2  # train cells have weights beside their tables
     assert [name for name in inline if inline[name] != ray.get(name)] == []
