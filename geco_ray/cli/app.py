@@ -112,7 +112,7 @@ def run(
     set_arithmetic(settings.arithmetic)  # here, since planning loads NumPy
     grid, cells, ledger = _gather(name, overrides, root, data_dir, plugins)
     if dry_run:
-        cli_plan.show_plan(grid, make_plan(cells, ledger, pack), ledger, data_dir, as_json, quiet)
+        cli_plan.show_plan(grid, make_plan(cells, ledger, pack), data_dir, as_json, quiet)
         return
     set_aside(redo, cells, ledger, err)
     plan = _compute(make_plan(cells, ledger, pack), cells, settings)
@@ -183,7 +183,7 @@ def plan_command(
 ) -> None:
     """Show a grid's axes, cells, what is left, what it will take and what is missing (as run --dry-run)."""
     grid, cells, ledger = _gather(name, overrides, root, data_dir, plugins)
-    cli_plan.show_plan(grid, make_plan(cells, ledger), ledger, data_dir, as_json, quiet)
+    cli_plan.show_plan(grid, make_plan(cells, ledger), data_dir, as_json, quiet)
 
 
 @app.command()

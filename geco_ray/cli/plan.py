@@ -15,28 +15,25 @@ from geco_ray.cli.console import axes_table, json_rows, plan_table
 from geco_ray.cli.health.doctor import missing_packages
 from geco_ray.cli.output import PlainConsole, labelled
 from geco_ray.device import usable_cpus
-from geco_ray.ledger import Ledger
 from geco_ray.plan.benchmark import benchmarks, load_named, stage_owners
 from geco_ray.plan.config import Grid
 from geco_ray.plan.costs import duration, estimate, measured, shipped
 from geco_ray.plan.remaining import Plan
 
 
-def show_plan(
-    grid: Grid, plan: Plan, ledger: Ledger, data_dir: Path | None, as_json: bool, quiet: bool = False
-) -> None:
+def show_plan(grid: Grid, plan: Plan, data_dir: Path | None, as_json: bool, quiet: bool = False) -> None:
     """Show a plan, or, quietly, only whether a run could begin: exit code 0 or 2."""
     out, err = PlainConsole(), PlainConsole(stderr=True)
     missing = find_missing([cell for stage in plan.stages for cell in stage.left], data_dir)
     axes = {benchmark: json.loads(chosen.model_dump_json()) for benchmark, chosen in grid.chosen().items()}
     if as_json:
         told = {"grid": grid.name, "axes": axes, "stages": json_rows(plan), "left": plan.left}
-        told |= {"estimates": estimates(plan, ledger), "missing": missing, "notes": plan.version_lines()}
+        told |= {"estimates": estimates(plan), "missing": missing, "notes": plan.version_lines()}
         out.print_json(json.dumps(told))
     elif not quiet:
         out.print(axes_table(grid.name, axes))
         out.print(plan_table([stage.row() for stage in plan.stages]))
-        print_estimates(estimates(plan, ledger), out)
+        print_estimates(estimates(plan), out)
         out.print(f"{plan.left} of {plan.total} cells left to do.")
         for line in plan.version_lines():
             out.print(f"{line}.", soft_wrap=True)
@@ -57,13 +54,12 @@ def find_missing(cells: Sequence[Cell], data_dir: Path | None) -> list[str]:
     return found
 
 
-def estimates(plan: Plan, ledger: Ledger) -> list[dict[str, Any]]:
+def estimates(plan: Plan) -> list[dict[str, Any]]:
     """What is left of each stage will take, in hours of a CPU core, and of a GPU where this folder has measured one."""
     rows = []
     for stage in plan.stages:
-        records = ledger.records(stage.stage.name)
-        on_cpu = estimate(stage.left, measured(records), shipped())
-        gpu = measured(records, "cuda")
+        on_cpu = estimate(stage.left, measured(stage.records), shipped())
+        gpu = measured(stage.records, "cuda")
         gpu_hours = estimate(stage.left, gpu).seconds / 3600 if gpu.by_key else None
         rows.append(
             {

@@ -24,3 +24,10 @@ class Asset:
     get: str | None = None
     fetched: bool = False
     packaged: bool = False
+
+    def lack(self) -> str | None:
+        """One sentence with the command that gets it, where it is missing."""
+        if self.found is not None:
+            return None
+        how = "a run downloads it; beforehand" if self.fetched else "is missing"
+        return f"{self.name}: {how}: {self.get}"

@@ -24,6 +24,7 @@ class StagePlan:
         stage: what it is called and runs as. cells: all cells. left: those not done.
         reasons: id to ``not started``, ``failed before`` or ``damaged``.
         trials: Ray Tune trials that the whole stage is (0 for stages that run on actors or in the driver).
+        records: of the stage's finished cells in this run folder, of other grids too.
         replaced: component to how many of the cells left are there as another version of it made them.
     """
 
@@ -33,6 +34,7 @@ class StagePlan:
     reasons: dict[str, str]
     trials: int
     replaced: Counter[str] = field(default_factory=Counter)
+    records: tuple[Record, ...] = field(default=(), repr=False)
 
     def row(self) -> dict[str, Any]:
         """The stage as one row of a table."""
@@ -93,7 +95,9 @@ def make_plan(cells: list[Cell], ledger: Ledger, pack: int = DEFAULT_PACK) -> Pl
             c.id: "damaged" if c.id in damaged else "failed before" if c.id in failed else "not started" for c in left
         }
         trials = len(packs(mine, pack)) if stage.runs_as == "trials" else 0
-        planned.append(StagePlan(stage, mine, left, reasons, trials, _replaced(left, records.values())))
+        planned.append(
+            StagePlan(stage, mine, left, reasons, trials, _replaced(left, records.values()), tuple(records.values()))
+        )
     return Plan(tuple(planned))
 
 

@@ -164,7 +164,7 @@ def _run_waves(
         for damaged_stage, damaged in plan.damaged().items():
             ledger.quarantine(damaged_stage, damaged)
         progress = stack.enter_context(
-            RunProgress(len(left), console, quiet=settings.quiet, expected=_expected_seconds(plan, ledger))
+            RunProgress(len(left), console, quiet=settings.quiet, expected=_expected_seconds(plan))
         )
         executor: Executor
         if settings.executor == "inline":
@@ -183,9 +183,9 @@ def _run_waves(
                 progress.set_finished(finished)
 
 
-def _expected_seconds(plan: Plan, ledger: Ledger) -> dict[str, float]:
+def _expected_seconds(plan: Plan) -> dict[str, float]:
     """Id to what each cell that is left will take, by what is done here and what was measured for the package."""
-    own = measured(record for planned in plan.stages for record in ledger.records(planned.stage.name))
+    own = measured(record for planned in plan.stages for record in planned.records)
     return expected_seconds((cell for planned in plan.stages for cell in planned.left), own, shipped())
 
 

@@ -49,7 +49,7 @@ def last_finish(root: Path) -> float:
 
 def test_the_pace_is_that_of_the_last_minutes(finished: Path) -> None:
     plan = planned(finished, "cfe.base_seeds=[2026, 2027]")
-    going = pace(plan, Ledger(finished), now=last_finish(finished) + 1)
+    going = pace(plan, now=last_finish(finished) + 1)
     assert going.finished == 5
     assert going.per_minute == pytest.approx(5)
     assert going.seconds_left is not None
@@ -58,7 +58,7 @@ def test_the_pace_is_that_of_the_last_minutes(finished: Path) -> None:
 
 
 def test_without_a_finished_cell_nothing_is_promised(finished: Path) -> None:
-    going = pace(planned(finished), Ledger(finished), now=last_finish(finished) + 3600)
+    going = pace(planned(finished), now=last_finish(finished) + 3600)
     assert (going.finished, going.seconds_left) == (0, None)
     assert going.words() == "no cell has finished within 10 min"
 

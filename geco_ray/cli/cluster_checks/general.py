@@ -80,8 +80,7 @@ def check_mounts(file: ClusterFile) -> Iterator[Finding]:
     for target, source in file.table("file_mounts").items():
         if not isinstance(source, str):
             yield file.error(("file_mounts", target), "the source is no path")
-        elif expand_home(source, f"file_mounts: {target}").exists():
-            place = expand_home(source, f"file_mounts: {target}")
+        elif (place := expand_home(source, f"file_mounts: {target}")).exists():
             if target.endswith(TOKEN) and not place.read_bytes().strip():
                 yield file.error(("file_mounts", target), f"{source} is empty", f"Remove it, then `{TOKEN_COMMAND}`")
             elif place.is_dir():

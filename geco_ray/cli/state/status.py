@@ -41,10 +41,10 @@ class Pace:
         return f"{self.per_minute:,.1f} cells a minute{left}"
 
 
-def pace(plan: Plan, ledger: Ledger, now: float | None = None) -> Pace:
+def pace(plan: Plan, now: float | None = None) -> Pace:
     """The pace of the last minutes, weighed by what cells take: from the records' times."""
     moment = time.time() if now is None else now
-    records = [record for stage in plan.stages for record in ledger.records(stage.stage.name)]
+    records = [record for stage in plan.stages for record in stage.records]
     ages = [(moment - _finished(record.info), record) for record in records]
     recent = [(age, record) for age, record in ages if 0 <= age <= WINDOW]
     if not recent:
@@ -83,7 +83,7 @@ def document(plan: Plan, ledger: Ledger, holder: tuple[str, int] | None) -> dict
     """A grid's state as JSON; docs/json.md describes its keys."""
     running = None
     if holder:
-        going = pace(plan, ledger)
+        going = pace(plan)
         running = {"host": holder[0], "pid": holder[1], "cells_per_minute": going.per_minute}
         running |= {"seconds_left": going.seconds_left}
     errors = {title: entry["error"] for title, entry in failed_cells(plan, ledger).items()}
@@ -97,6 +97,6 @@ def show(plan: Plan, ledger: Ledger, holder: tuple[str, int] | None, see: str, o
     show_failed(failed_cells(plan, ledger), see, out)
     show_unneeded(plan, ledger, out)
     if holder:
-        going = pace(plan, ledger).words()
+        going = pace(plan).words()
         out.print(f"running: process {holder[1]} on {holder[0]} holds the lease; {going}", soft_wrap=True)
     out.print(f"{plan.left:,} of {plan.total:,} cells left")

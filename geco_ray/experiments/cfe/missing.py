@@ -17,8 +17,8 @@ def find_missing(cells: Sequence[Cell], data_dir: Path | None) -> Iterator[str]:
     assets = {asset.name: asset for asset in health(data_dir)}
     for name in dict.fromkeys(str(cell.params()["dataset"]) for cell in cells):
         asset = assets.get(name)
-        if asset is not None and asset.found is None:
-            yield f"{name}: is missing: {asset.get}"
+        if asset is not None and (sentence := asset.lack()):
+            yield sentence
             continue
         if asset is not None and asset.packaged:
             continue  # pinned arrays of an installed package; to read them takes half of the plan's time

@@ -19,13 +19,11 @@ def find_missing(cells: Sequence[Cell], data_dir: Path | None) -> Iterator[str]:
     trains += [cell.model for cell in cells if isinstance(cell, ExplainCell)]
     assets = {asset.name: asset for asset in health(data_dir)}
     for encoder in dict.fromkeys(cell.encoder for cell in trains):
-        asset = assets.get(encoder)
-        if asset is not None and asset.found is None:
-            yield f"{encoder}: {'a run downloads it; beforehand' if asset.fetched else 'is missing'}: {asset.get}"
+        if encoder in assets and (sentence := assets[encoder].lack()):
+            yield sentence
     for dataset in dict.fromkeys(cell.dataset for cell in trains):
-        asset = assets.get(dataset)
-        if asset is not None and asset.found is None:
-            yield f"{dataset}: {'a run downloads it; beforehand' if asset.fetched else 'is missing'}: {asset.get}"
+        if dataset in assets and (sentence := assets[dataset].lack()):
+            yield sentence
             continue
         try:
             task = load_task(dataset, data_dir)
