@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -29,11 +30,21 @@ def resolve_device(name: str = "auto") -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     number = int(name.partition(":")[2] or 0)  # torch itself wraps a large one round to a negative index
-    if name.startswith("cuda") and number >= torch.cuda.device_count():
+    if name.startswith("cuda") and number >= (usable := usable_gpus()):
         raise ResourceError(
-            f"device {name!r} was asked for, but this process sees {torch.cuda.device_count()} GPUs. Use --device cpu."
+            f"device {name!r} was asked for, but torch {torch.__version__} can use {usable} GPUs in this process. "
+            "Use --device cpu, or a torch that is built for the CUDA of this machine's driver."
         )
     return torch.device(name)
+
+
+def usable_gpus() -> int:
+    """How many GPUs torch can compute on here; others may be there, for which its build or the driver is not made."""
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a driver is too old; we say in our own words what follows from it
+        return torch.cuda.device_count() if torch.cuda.is_available() else 0
 
 
 def parse_device(name: str) -> str:

@@ -22,10 +22,11 @@ from geco_ray.plan.config import RunSettings
 from geco_ray.plan.costs import expected_seconds, measured, shipped
 from geco_ray.plan.expand import packs
 from geco_ray.plan.remaining import Plan, make_plan
-from geco_ray.runtime.executors import Executor, InlineExecutor, RayExecutor, Wave, check_device
+from geco_ray.runtime.executors import Executor, InlineExecutor, RayExecutor, Wave
 from geco_ray.runtime.lease import give_back, lease, refuse_if_held
 from geco_ray.runtime.progress import RunProgress
 from geco_ray.runtime.session_folder import remove_folders
+from geco_ray.runtime.shares import check_device
 
 
 class Interrupted(GecoRayError):

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from geco_ray.errors import UserError
+from geco_ray.errors import ResourceError, UserError
 from geco_ray.experiments.base import WorkerContext, require_unchanged
 from geco_ray.plan.benchmark import Stage, stages
 from geco_ray.plan.config import RunSettings
-from geco_ray.runtime.executors import check_device, context_for
+from geco_ray.runtime.executors import context_for
 from geco_ray.runtime.session_folder import remove_folder, temporary_folder
+from geco_ray.runtime.shares import check_device
 
 
 def test_auto_keeps_small_networks_on_cpus_and_a_stated_device_is_kept() -> None:
@@ -77,3 +78,36 @@ def test_only_processes_of_that_ray_end_with_its_folder(tmp_path: Path, monkeypa
         for process in (ours, of_another, reader):
             process.kill()
             process.wait()
+
+
+@pytest.fixture
+def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch says that it can use two."""
+    monkeypatch.setattr("geco_ray.device.usable_gpus", lambda: 2)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+
+
+@pytest.mark.usefixtures("two_gpus")
+@pytest.mark.parametrize(
+    ("settings", "fault", "message"),
+    [
+        (RunSettings(device="cuda", gpus=0), ResourceError, "--gpus 0 leaves none"),
+        (RunSettings(gpus=3), ResourceError, "--gpus asks for 3 and this machine has 2"),
+        (RunSettings(gpus=0, gpus_per_trial=0.5), ResourceError, "--gpus-per-trial asks for 0.5 GPU"),
+        (RunSettings(gpus_per_actor=1.5), UserError, "--gpus-per-actor: a worker computes on one GPU"),
+        (RunSettings(gpus_per_trial=2, address="auto"), UserError, "--gpus-per-trial: a worker computes on one GPU"),
+        (RunSettings(device="cuda", gpus_per_trial=0), UserError, "more than 0 with --device cuda"),
+    ],
+)
+def test_what_ray_would_wait_for_without_end_is_refused(
+    settings: RunSettings, fault: type[Exception], message: str
+) -> None:
+    with pytest.raises(fault, match=message):
+        check_device(settings)
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_what_the_gpus_have_room_for_is_accepted() -> None:
+    for options in ({}, {"gpus": 1}, {"gpus_per_trial": 0.5, "gpus_per_actor": 1.0}, {"gpus": 0, "gpus_per_actor": 0}):
+        check_device(RunSettings.model_validate(options))
+    check_device(RunSettings(device="cuda", address="ray-head:6379"))

@@ -2,7 +2,8 @@
 
 The folder ``$GECO_RAY_FAKE`` tells what the stand-ins do and keeps what they did: ``acts.json`` maps a part of a cell's
 title to ``raise``, ``die``, ``kill once`` or ``sleep S``; ``computed`` gets a line for each attempt at a cell,
-``trials`` one for each Ray Tune run, ``configurations`` one for each trial that started.
+``visible`` one with the process and the GPUs that it sees, ``trials`` one for each Ray Tune run, ``configurations`` one
+for each trial that started.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ def note(file: str, line: str) -> None:
 
 def act(cell: Any) -> None:
     note("computed", f"{cell.id} {os.getpid()} {cell.title}")
+    note("visible", f"{os.getpid()} {os.environ.get('CUDA_VISIBLE_DEVICES', 'all')}")
     for part, what in json.loads((FOLDER / "acts.json").read_text()).items():
         if part not in cell.title:
             continue
