@@ -46,6 +46,23 @@ def context_for(stage: Stage, context: WorkerContext) -> WorkerContext:
     return replace(context, device="cpu") if on_cpus else context
 
 
+def by_device(wave: Wave, context: WorkerContext) -> list[tuple[WorkerContext, list[tuple[Cell, ...]]]]:
+    """The packs of a wave by where they compute: those of small networks apart, where a stage has others too."""
+    stage = wave.stage
+    packs: dict[bool, list[tuple[Cell, ...]]] = {True: [], False: []}
+    for pack in wave.packs:
+        packs[stage.small or (stage.small_cell is not None and stage.small_cell(pack[0]))].append(pack)
+    return [(context_for(replace(stage, small=small), context), some) for small, some in packs.items() if some]
+
+
+def with_share(context: WorkerContext, gpus: float) -> WorkerContext:
+    """``auto`` made definite: who got no GPU takes none that it sees, who got one never falls back on a core.
+
+    A node may have a GPU that Ray counts and torch can't use; cells that fail with the reason are seen.
+    """
+    return replace(context, device="cuda" if gpus else "cpu") if context.device == "auto" else context
+
+
 @dataclass
 class InlineExecutor:
     """Everything in this process, one cell after another: for tests, debugging and single cells."""
@@ -56,16 +73,16 @@ class InlineExecutor:
         from geco_ray.device import limit_threads
 
         limit_threads(self.context.threads)
-        context = context_for(wave.stage, self.context)
         if wave.stage.runs_as == "actors":
-            actor = ModelActor(context)
+            actor = ModelActor(context_for(wave.stage, self.context))
             for cell in wave.ready:
                 progress.report(actor.answer(cell))
             actor.release()
             return
-        for pack in wave.packs:
-            for outcome in run_pack(pack, context):
-                progress.report(outcome)
+        for place, packs in by_device(wave, self.context):
+            for pack in packs:
+                for outcome in run_pack(pack, place):
+                    progress.report(outcome)
 
 
 class RayExecutor:
@@ -96,14 +113,15 @@ class RayExecutor:
         if wave.stage.runs_as == "trials":
             from geco_ray.runtime.trials import run_trials
 
-            gpus = self._gpus(wave.stage, self._settings.gpus_per_trial)
-            run_trials(wave.packs, self._context_with(wave.stage, gpus), gpus, progress.report)
+            for context, packs in by_device(wave, self._context):
+                gpus = self._gpus(context, self._settings.gpus_per_trial)
+                run_trials(packs, with_share(context, gpus), gpus, progress.report)
         else:
             from geco_ray.runtime.actors import run_on_actors
 
-            gpus = self._gpus(wave.stage, self._settings.gpus_per_actor)
-            context = self._context_with(wave.stage, gpus)
-            run_on_actors(wave.ready, context, self._crew(gpus), progress.report, self._say)
+            context = context_for(wave.stage, self._context)
+            gpus = self._gpus(context, self._settings.gpus_per_actor)
+            run_on_actors(wave.ready, with_share(context, gpus), self._crew(gpus), progress.report, self._say)
 
     def _meet_the_cluster(self) -> None:
         """Say which cluster this is and ask its nodes; of those that are not there yet, say what they must see."""
@@ -127,24 +145,18 @@ class RayExecutor:
 
         return float(ray.cluster_resources().get(resource, 0.0))  # asked again: a cluster grows between stages
 
-    def _gpus(self, stage: Stage, requested: float | None) -> float:
-        """GPUs of one worker of a stage: none where it computes on CPUs, else what is requested, else a whole one."""
-        device = context_for(stage, self._context).device
-        if device == "cpu":
+    def _gpus(self, context: WorkerContext, requested: float | None) -> float:
+        """GPUs of one worker: none where it computes on CPUs, else what is requested, else a whole one."""
+        if context.device == "cpu":
             return 0.0
         available = self._available("GPU")
         if requested is None:
-            return 1.0 if available >= 1 or device.startswith("cuda") else 0.0
+            return 1.0 if available >= 1 or context.device.startswith("cuda") else 0.0
         if requested > available and not may_grow(self._settings):
             raise ResourceError(
                 f"{requested:g} GPU per worker is asked for and the cluster has {available:g}. Give 0 for CPUs."
             )
         return requested
-
-    def _context_with(self, stage: Stage, gpus: float) -> WorkerContext:
-        """Without a GPU of its own, a worker must not take one that it happens to see."""
-        context = context_for(stage, self._context)
-        return replace(context, device="cpu") if gpus == 0 and context.device == "auto" else context
 
     def _crew(self, gpus: float) -> Crew:
         present = workers_that_fit(gpus, self._available("GPU")) if gpus else int(self._available("CPU"))

@@ -26,7 +26,7 @@ from geco_ray.runtime.executors import Executor, InlineExecutor, RayExecutor, Wa
 from geco_ray.runtime.lease import give_back, lease, refuse_if_held
 from geco_ray.runtime.progress import RunProgress
 from geco_ray.runtime.session_folder import remove_folders
-from geco_ray.runtime.shares import check_device
+from geco_ray.runtime.shares import check_device, note_on_unusable_gpus
 
 
 class Interrupted(GecoRayError):
@@ -132,6 +132,8 @@ def _check_and_run(plan: Plan, cells: list[Cell], settings: RunSettings, console
     waiting = [cell for cell in cells if cell.id in left]
     refuse_if_held(ledger.storage)
     check_device(settings)
+    if (note := note_on_unusable_gpus(settings)) is not None:
+        console.print(note, highlight=False, soft_wrap=True)
     check_inputs(waiting, settings)
     # One thread everywhere: sums in another order would give other bytes inline than on Ray, or on another machine.
     context = WorkerContext(

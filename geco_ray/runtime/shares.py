@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from geco_ray.errors import ResourceError, UserError
 from geco_ray.plan.config import RunSettings
@@ -85,7 +86,35 @@ def _check_present(settings: RunSettings) -> None:
 
 
 def _local_gpus(settings: RunSettings) -> int:
-    return _present_gpus() if settings.gpus is None else settings.gpus
+    return local_gpus(settings.gpus, settings.device)
+
+
+def local_gpus(requested: int | None, device: str) -> int:
+    """How many GPUs a Ray of our own counts: those that torch can use, not all that the driver shows.
+
+    Ray itself would count those that torch is not built for too, and as many workers as there are GPUs would then
+    compute on a single core each, in silence.
+    """
+    if requested is not None:
+        return requested
+    return 0 if device == "cpu" else _present_gpus()
+
+
+def note_on_unusable_gpus(settings: RunSettings, driver: Path = Path("/proc/driver/nvidia/gpus")) -> str | None:
+    """One sentence where NVIDIA's driver shows GPUs of this machine and torch can use none of them; else None."""
+    hidden = "CUDA_VISIBLE_DEVICES" in os.environ  # on purpose, perhaps
+    if settings.device != "auto" or settings.gpus == 0 or may_grow(settings) or hidden or not driver.is_dir():
+        return None
+    count = len(list(driver.iterdir()))
+    if not count or _present_gpus():
+        return None
+    import torch
+
+    build = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built without CUDA"
+    return (
+        f"note: this machine has {count} GPUs that torch {torch.__version__} ({build}) can't use, so everything is "
+        "computed on CPUs. Install a torch for the CUDA of the driver (nvidia-smi shows it), or a newer driver."
+    )
 
 
 def _present_gpus() -> int:
