@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -45,6 +47,31 @@ def usable_gpus() -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a driver is too old; we say in our own words what follows from it
         return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
+def lost_device(error: BaseException) -> bool:
+    """Whether after this error every further call to the GPU fails in this process.
+
+    A failed assertion on the device (of a loss that got NaN, say), an illegal access or a memory fault leaves CUDA
+    unusable; running out of memory does not. What CUDA thinks harmless is counted too: another process costs seconds.
+    """
+    torch = sys.modules.get("torch")
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while torch is not None and cause is not None and id(cause) not in seen:
+        if isinstance(cause, torch.AcceleratorError) and not isinstance(cause, torch.OutOfMemoryError):
+            return True
+        seen.add(id(cause))
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+def release_memory() -> None:
+    """Give cached GPU memory back to others on the GPU; on one that was lost there is nothing to do."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        with suppress(RuntimeError):
+            torch.cuda.empty_cache()
 
 
 def parse_device(name: str) -> str:

@@ -6,15 +6,15 @@ cell would meet it.
 
 from __future__ import annotations
 
-import sys
 import time
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from geco_ray.cells import Cell
-from geco_ray.device import resolve_device
-from geco_ray.errors import LeaseError, StorageError
+from geco_ray.device import lost_device, release_memory, resolve_device
+from geco_ray.errors import DeviceLostError, LeaseError, StorageError
 from geco_ray.experiments.base import LoadedModel, Result, WorkerContext, computation_of, partial_work, served_stage
 from geco_ray.ledger import DamagedCell, Ledger
 
@@ -37,6 +37,7 @@ def run_pack(pack: Sequence[Cell], context: WorkerContext) -> list[Outcome]:
 
     Raises:
         StorageError: the ledger cannot be written. LeaseError: the run folder is another driver's now.
+        DeviceLostError: this process can't use its GPU any more, so that no cell may be blamed yet.
     """
     ledger = Ledger(context.root)
     waiting = {cell.id: cell for cell in pack if ledger.get(cell) is None}
@@ -46,6 +47,8 @@ def run_pack(pack: Sequence[Cell], context: WorkerContext) -> list[Outcome]:
     error, seconds = _compute(pack, waiting, ledger, context, outcomes)
     if error is None:
         return outcomes
+    if lost_device(error):
+        raise _lost(error) from error
     if len(waiting) == 1:
         return [*outcomes, *(_fail(cell, error, ledger, seconds) for cell in waiting.values())]
     for cell in waiting.values():
@@ -114,6 +117,14 @@ def device_name(name: str) -> str:
     return str(device)
 
 
+def _lost(error: Exception) -> DeviceLostError:
+    words = " ".join(str(error).partition("\n")[0].split())
+    return DeviceLostError(
+        f"this process can't use its GPU any more ({type(error).__name__}: {words}). Finished cells are kept; the same "
+        "command again does what is left."
+    )
+
+
 def _fail(cell: Cell, error: Exception, ledger: Ledger, seconds: float) -> Outcome:
     if isinstance(error, DamagedCell) and error.cell is not None:
         stage, damaged = error.cell
@@ -135,7 +146,11 @@ class ModelActor:
         self._model: LoadedModel | None = None
 
     def answer(self, cell: Cell) -> Outcome:
-        """Compute and commit one cell; an exception fails this cell and drops the model."""
+        """Compute and commit one cell; an exception fails this cell and drops the model.
+
+        Raises:
+            StorageError, LeaseError, DeviceLostError: see :func:`run_pack`.
+        """
         clock = _Clock()
         if self._ledger.get(cell) is not None:
             return Outcome(cell.id, cell.title, 0.0)
@@ -150,11 +165,13 @@ class ModelActor:
         except (StorageError, LeaseError):
             raise
         except Exception as error:
+            if lost_device(error):
+                raise _lost(error) from error
+            traceback.clear_frames(error.__traceback__)  # they hold arrays of the failed computation
             self.release()
             return _fail(cell, error, self._ledger, clock.seconds())
 
     def release(self) -> None:
         """Drop the model and give its GPU memory back."""
         self._model = self._key = None
-        if "torch" in sys.modules and (cuda := sys.modules["torch"].cuda).is_available():
-            cuda.empty_cache()
+        release_memory()

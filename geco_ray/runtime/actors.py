@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from geco_ray.cells import Cell
+from geco_ray.errors import DeviceLostError
 from geco_ray.experiments.base import WorkerContext, served_stage
 from geco_ray.experiments.worker import ModelActor, Outcome
 from geco_ray.ledger import Ledger
@@ -121,7 +122,10 @@ class _Actors:
             self._end(number)
             self._after_death(cell, error)
         except ray.exceptions.RayTaskError as error:
-            raise error.cause if isinstance(error.cause, Exception) else error from None
+            if not isinstance(error.cause, DeviceLostError):
+                raise error.cause if isinstance(error.cause, Exception) else error from None
+            self._end(number)  # its process is of no more use
+            self._after_death(cell, error.cause)
         self.give_work(number)
 
     def _next_ready(self) -> Any:
