@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from geco_ray.cells import Cell
-from geco_ray.device import lost_device, release_memory, resolve_device
+from geco_ray.device import device_facts, lost_device, release_memory, resolve_device
 from geco_ray.errors import DeviceLostError, LeaseError, StorageError
 from geco_ray.experiments.base import LoadedModel, Result, WorkerContext, computation_of, partial_work, served_stage
 from geco_ray.ledger import DamagedCell, Ledger
@@ -98,23 +98,16 @@ class _Clock:
 
 def _commit(cell: Cell, result: Result, ledger: Ledger, clock: _Clock, context: WorkerContext) -> float:
     """Commit a cell; how long it took."""
-    facts: dict[str, Any] = clock.facts() | {"device": device_name(context.device)}
+    facts: dict[str, Any] = clock.facts() | _device_facts(context.device)
     ledger.put(cell, result.table, blob=result.blob, info=result.info | facts)
     if (partial := partial_work(cell, ledger, context)) is not None:
         partial.remove()
     return float(facts["seconds"])
 
 
-def device_name(name: str) -> str:
-    """The device that ``name`` stands for in this process, with its number: ``cpu``, ``cuda:0``."""
-    if name == "cpu":
-        return name  # known without torch
-    device = resolve_device(name)
-    if device.type == "cuda" and device.index is None:
-        import torch
-
-        return f"cuda:{torch.cuda.current_device()}"
-    return str(device)
+def _device_facts(name: str) -> dict[str, str]:
+    """What a record says of the device that ``name`` stands for in this process."""
+    return {"device": name} if name == "cpu" else device_facts(resolve_device(name))  # cpu is known without torch
 
 
 def _lost(error: Exception) -> DeviceLostError:
@@ -137,9 +130,10 @@ class ModelActor:
     """Keeps one loaded model at a time on its device and answers cells about it; a cell of another one replaces it."""
 
     def __init__(self, context: WorkerContext) -> None:
-        from geco_ray.device import limit_threads
+        from geco_ray.device import limit_memory, limit_threads
 
         limit_threads(context.threads)
+        limit_memory(context.gpu_share)
         self._context = context
         self._ledger = Ledger(context.root)
         self._key: str | None = None

@@ -56,11 +56,13 @@ def by_device(wave: Wave, context: WorkerContext) -> list[tuple[WorkerContext, l
 
 
 def with_share(context: WorkerContext, gpus: float) -> WorkerContext:
-    """``auto`` made definite: who got no GPU takes none that it sees, who got one never falls back on a core.
+    """The context of a worker with that share of a GPU, and ``auto`` made definite.
 
-    A node may have a GPU that Ray counts and torch can't use; cells that fail with the reason are seen.
+    Who got no GPU takes none that it happens to see, who got one never falls back on a core: a node may have a GPU that
+    Ray counts and torch can't use, and cells that fail with the reason are seen.
     """
-    return replace(context, device="cuda" if gpus else "cpu") if context.device == "auto" else context
+    device = context.device if context.device != "auto" else "cuda" if gpus else "cpu"
+    return replace(context, device=device, gpu_share=gpus)
 
 
 @dataclass

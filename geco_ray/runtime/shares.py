@@ -40,7 +40,7 @@ def check_device(settings: RunSettings) -> None:
         if may_grow(settings):
             return
         _check_count(settings)
-    if settings.device.startswith("cuda"):
+    if settings.device != "cpu":
         resolve_device(settings.device)
     if settings.executor == "ray":
         _check_present(settings)

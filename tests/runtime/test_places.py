@@ -122,6 +122,7 @@ def test_only_processes_of_that_ray_end_with_its_folder(tmp_path: Path, monkeypa
 def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """Torch says that it can use two."""
     monkeypatch.setattr("geco_ray.device.usable_gpus", lambda: 2)
+    monkeypatch.setattr("geco_ray.device._prepare", lambda: None)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
 
 

@@ -13,10 +13,10 @@ import torch
 from geco_ray.cells import Cell
 from geco_ray.device import lost_device
 from geco_ray.errors import DeviceLostError
-from geco_ray.experiments import base, worker
+from geco_ray.experiments import base
 from geco_ray.experiments.base import Result, ServedStage, WorkerContext
 from geco_ray.experiments.cfe.cells import BaseCell, CounterfactualCell, ValidityCell
-from geco_ray.experiments.worker import ModelActor, device_name, run_pack
+from geco_ray.experiments.worker import ModelActor, run_pack
 from geco_ray.ledger import Ledger
 from geco_ray.registry import NoOptions
 
@@ -51,12 +51,6 @@ def test_the_record_names_the_device_that_auto_stood_for(tmp_path: Path) -> None
     assert ModelActor(context).answer(VALIDITY).error is None
     ledger = Ledger(tmp_path)
     assert [ledger.require(cell).info["device"] for cell in (BASE, VALIDITY)] == [HERE, HERE]
-
-
-def test_a_gpu_is_named_with_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "resolve_device", lambda name: torch.device("cuda" if name == "auto" else name))
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    assert [device_name(name) for name in ("auto", "cuda", "cuda:3", "cpu")] == ["cuda:0", "cuda:0", "cuda:3", "cpu"]
 
 
 def test_only_what_breaks_cuda_for_good_costs_the_process() -> None:

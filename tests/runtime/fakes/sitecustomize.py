@@ -1,8 +1,8 @@
 """Stands in for the stages' computations in every process of a run (PYTHONPATH makes Python import this at its start).
 
 The folder ``$GECO_RAY_FAKE`` tells what the stand-ins do and keeps what they did: ``acts.json`` maps a part of a cell's
-title to ``raise``, ``die``, ``kill once``, ``lose gpu`` (once) or ``sleep S``; ``computed`` gets a line for each attempt
-at a cell, ``visible`` one with the process and the GPUs that it sees, ``trials`` one for each Ray Tune run,
+title to ``raise``, ``die``, ``kill once``, ``lose gpu`` (once) or ``sleep S``; ``computed`` gets a line for each
+attempt at a cell, ``visible`` one with the process and the GPUs that it sees, ``trials`` one for each Ray Tune run,
 ``configurations`` one for each trial that started.
 """
 
