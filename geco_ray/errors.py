@@ -72,6 +72,12 @@ def _restore(
     return kind(what, where=where, found=found, expected=expected, remedy=remedy)
 
 
+class DeviceLostError(GecoRayError):
+    """After an error on it, a process can't use its GPU any more; another process may. Exit code 3."""
+
+    exit_code = 3
+
+
 class ResourceError(GecoRayError):
     """The machine or cluster can never satisfy a request. Exit code 3."""
 

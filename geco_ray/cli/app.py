@@ -93,7 +93,7 @@ def run(
     as_json: Json = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
     cpus: Annotated[int | None, typer.Option(min=1, help="CPUs to use on this machine (all by default).")] = None,
-    gpus: Annotated[float | None, typer.Option(min=0, help="GPUs to use on this machine (all by default).")] = None,
+    gpus: Annotated[int | None, typer.Option(min=0, help="GPUs to use on this machine (all by default).")] = None,
     gpus_per_trial: Annotated[float | None, typer.Option(min=0, help="GPU share of a training trial.")] = None,
     gpus_per_actor: Annotated[float | None, typer.Option(min=0, help="GPU share of an actor.")] = None,
     actors: Annotated[int | None, typer.Option(min=1, help="Number of actors, each with a model of its own.")] = None,

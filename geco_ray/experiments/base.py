@@ -32,6 +32,7 @@ class WorkerContext:
     Attributes:
         root: the run folder. data_dir: where the user's data lies, None for the cache. device: as
             :func:`geco_ray.device.resolve_device` takes it. threads: CPU threads of this worker.
+        gpu_share: of a GPU and its memory; 0 where nothing is shared out.
         checkpoints: where work of minutes is kept (see :func:`geco_ray.ledger.partial.partial_storage`).
     """
 
@@ -40,6 +41,7 @@ class WorkerContext:
     device: str = "auto"
     threads: int = 1
     checkpoints: Where = "disk"
+    gpu_share: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,15 @@ cell would meet it.
 
 from __future__ import annotations
 
-import sys
 import time
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from geco_ray.cells import Cell
-from geco_ray.device import resolve_device
-from geco_ray.errors import LeaseError, StorageError
+from geco_ray.device import device_facts, lost_device, release_memory, resolve_device
+from geco_ray.errors import DeviceLostError, LeaseError, StorageError
 from geco_ray.experiments.base import LoadedModel, Result, WorkerContext, computation_of, partial_work, served_stage
 from geco_ray.ledger import DamagedCell, Ledger
 
@@ -37,6 +37,7 @@ def run_pack(pack: Sequence[Cell], context: WorkerContext) -> list[Outcome]:
 
     Raises:
         StorageError: the ledger cannot be written. LeaseError: the run folder is another driver's now.
+        DeviceLostError: this process can't use its GPU any more, so that no cell may be blamed yet.
     """
     ledger = Ledger(context.root)
     waiting = {cell.id: cell for cell in pack if ledger.get(cell) is None}
@@ -46,6 +47,8 @@ def run_pack(pack: Sequence[Cell], context: WorkerContext) -> list[Outcome]:
     error, seconds = _compute(pack, waiting, ledger, context, outcomes)
     if error is None:
         return outcomes
+    if lost_device(error):
+        raise _lost(error) from error
     if len(waiting) == 1:
         return [*outcomes, *(_fail(cell, error, ledger, seconds) for cell in waiting.values())]
     for cell in waiting.values():
@@ -96,23 +99,24 @@ class _Clock:
 
 def _commit(cell: Cell, result: Result, ledger: Ledger, clock: _Clock, context: WorkerContext) -> float:
     """Commit a cell; how long it took."""
-    facts: dict[str, Any] = clock.facts() | {"device": device_name(context.device)}
+    facts: dict[str, Any] = clock.facts() | _device_facts(context.device)
     ledger.put(cell, result.table, blob=result.blob, info=result.info | facts)
     if (partial := partial_work(cell, ledger, context)) is not None:
         partial.remove()
     return float(facts["seconds"])
 
 
-def device_name(name: str) -> str:
-    """The device that ``name`` stands for in this process, with its number: ``cpu``, ``cuda:0``."""
-    if name == "cpu":
-        return name  # known without torch
-    device = resolve_device(name)
-    if device.type == "cuda" and device.index is None:
-        import torch
+def _device_facts(name: str) -> dict[str, str]:
+    """What a record says of the device that ``name`` stands for in this process."""
+    return {"device": name} if name == "cpu" else device_facts(resolve_device(name))  # cpu is known without torch
 
-        return f"cuda:{torch.cuda.current_device()}"
-    return str(device)
+
+def _lost(error: Exception) -> DeviceLostError:
+    words = " ".join(str(error).partition("\n")[0].split())
+    return DeviceLostError(
+        f"this process can't use its GPU any more ({type(error).__name__}: {words}). Finished cells are kept; the same "
+        "command again does what is left."
+    )
 
 
 def _fail(cell: Cell, error: Exception, ledger: Ledger, seconds: float) -> Outcome:
@@ -127,16 +131,21 @@ class ModelActor:
     """Keeps one loaded model at a time on its device and answers cells about it; a cell of another one replaces it."""
 
     def __init__(self, context: WorkerContext) -> None:
-        from geco_ray.device import limit_threads
+        from geco_ray.device import limit_memory, limit_threads
 
         limit_threads(context.threads)
+        limit_memory(context.gpu_share)
         self._context = context
         self._ledger = Ledger(context.root)
         self._key: str | None = None
         self._model: LoadedModel | None = None
 
     def answer(self, cell: Cell) -> Outcome:
-        """Compute and commit one cell; an exception fails this cell and drops the model."""
+        """Compute and commit one cell; an exception fails this cell and drops the model.
+
+        Raises:
+            StorageError, LeaseError, DeviceLostError: see :func:`run_pack`.
+        """
         clock = _Clock()
         if self._ledger.get(cell) is not None:
             return Outcome(cell.id, cell.title, 0.0)
@@ -151,11 +160,13 @@ class ModelActor:
         except (StorageError, LeaseError):
             raise
         except Exception as error:
+            if lost_device(error):
+                raise _lost(error) from error
+            traceback.clear_frames(error.__traceback__)  # they hold arrays of the failed computation
             self.release()
             return _fail(cell, error, self._ledger, clock.seconds())
 
     def release(self) -> None:
         """Drop the model and give its GPU memory back."""
         self._model = self._key = None
-        if "torch" in sys.modules and (cuda := sys.modules["torch"].cuda).is_available():
-            cuda.empty_cache()
+        release_memory()

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from geco_ray.device import memory_budget
 from geco_ray.errors import UserError
 from geco_ray.geco.attribution.base import (
     ATTRIBUTIONS,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from geco_ray.geco.trained import TrainedClassifier
 
 MEMORY_BYTES = {"cpu": 128 * 2**20, "cuda": 6 * 2**30}
-"""What a forward and backward pass may take by default, per kind of device."""
+"""What a forward and backward pass may take at most by default, per kind of device; less where less is free."""
 
 _ROW_FIELDS = [
     ("row", pa.int32()),
@@ -114,7 +115,7 @@ class Explainer:
         self.trained, self.tokens, self.device = trained, tokens.laid_out(trained.module.layout), device
         self.protocol: Protocol = resolve_protocol(protocol)
         self.module = trained.module.to(device).eval().requires_grad_(False)
-        budget = memory_bytes or MEMORY_BYTES.get(device.type, MEMORY_BYTES["cpu"])
+        budget = memory_bytes or memory_budget(device, MEMORY_BYTES.get(device.type, MEMORY_BYTES["cpu"]))
         self.token_budget = max(64, budget // self.module.bytes_per_token)
         self.memory_halvings = 0
         self._rows: tuple[tuple[int, ...], int | None] | None = None

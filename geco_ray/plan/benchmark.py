@@ -32,11 +32,13 @@ class Stage:
         runs_as: ``trials``: packs of cells, each one Ray Tune trial; ``actors``: cells asked of a loaded model that an
             actor keeps; ``driver``: cheap cells, in the driver's own process and on its CPU.
         small: its networks are so small that ``--device auto`` leaves them on CPUs, where they are fast.
+        small_cell: the same by cell, of a stage that trains networks of all sizes; all cells of a pack are alike.
     """
 
     name: str
     runs_as: RunsAs
     small: bool = False
+    small_cell: Callable[[Any], bool] | None = None
 
 
 def own_pack(cell: Cell) -> Hashable:

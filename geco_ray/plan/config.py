@@ -63,7 +63,7 @@ class RunSettings(BaseModel):
     executor: Literal["ray", "inline"] = "ray"
     device: str = "auto"
     cpus: int | None = None
-    gpus: float | None = None
+    gpus: int | None = None
     gpus_per_trial: float | None = None
     gpus_per_actor: float | None = None
     actors: int | None = None

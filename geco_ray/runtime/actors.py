@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from geco_ray.cells import Cell
+from geco_ray.errors import DeviceLostError
 from geco_ray.experiments.base import WorkerContext, served_stage
 from geco_ray.experiments.worker import ModelActor, Outcome
 from geco_ray.ledger import Ledger
@@ -14,7 +16,9 @@ from geco_ray.plugins import with_plugins
 from geco_ray.runtime.attempts import died_too_often, node_was_lost
 
 Report = Callable[[Outcome], None]
+Say = Callable[[str], None]
 _CPU_SHARE = 0.001
+_SAY_AFTER = 60.0  # seconds without an answer, of which none has an actor yet
 _ATTEMPTS = 2  # a cell that ends its actor's process twice is taken for the cause and recorded as failed
 
 
@@ -41,48 +45,68 @@ class _Queue:
         self._waiting[self._key(cell)].appendleft(cell)
 
 
-def run_on_actors(cells: Sequence[Cell], context: WorkerContext, count: int, gpus: float, report: Report) -> None:
-    """Answer every cell on ``count`` actors and report each outcome as it comes.
+@dataclass(frozen=True)
+class Crew:
+    """How many actors a stage gets, and what each takes.
 
-    One that dies is replaced; its cell is tried once more, then recorded as failed. All are gone when this returns.
+    Attributes:
+        count: of actors at most. gpus: of one actor, at most 1. cpus: of one actor; next to none, so that it can't
+            starve a small machine, but not none, or Ray might put it on a cluster's head, which has no CPU on purpose.
     """
-    crew = _Crew(cells, context, gpus, report)
+
+    count: int
+    gpus: float = 0.0
+    cpus: float = _CPU_SHARE
+
+
+def run_on_actors(
+    cells: Sequence[Cell], context: WorkerContext, crew: Crew, report: Report, say: Say = lambda text: None
+) -> None:
+    """Answer every cell on the actors of ``crew`` and report each outcome as it comes.
+
+    One that dies is replaced; its cell is tried once more, then recorded as failed. One that finds no further cell
+    ends at once, since another may be waiting for its GPU. All are gone when this returns.
+
+    Args:
+        say: told once for the stage when cells wait for a minute and no actor could start.
+    """
+    actors = _Actors(cells, context, crew, report, say)
     try:
-        for number in range(min(count, len(cells))):
-            crew.give_work(number)
-        while crew.running:
-            crew.take_answer()
+        for number in range(min(crew.count, len(cells))):
+            actors.give_work(number)
+        while actors.running:
+            actors.take_answer()
     finally:
-        crew.dismiss()
+        actors.dismiss()
 
 
-class _Crew:
-    """The actors of one wave: who has loaded what, who works on which cell, and which cells ended their actor.
+class _Actors:
+    """The actors of one wave: who has loaded what, who works on which cell, and which cells ended their actor."""
 
-    An actor has next to no logical CPU, so that it can't starve a small machine; but not none, or Ray might put it on a
-    cluster's head, which has no CPU for work on purpose. It has ``gpus`` of a GPU.
-    """
-
-    def __init__(self, cells: Sequence[Cell], context: WorkerContext, gpus: float, report: Report) -> None:
+    def __init__(self, cells: Sequence[Cell], context: WorkerContext, crew: Crew, report: Report, say: Say) -> None:
         import ray
 
         self._stage = served_stage(cells[0].stage)
         self._queue = _Queue(cells, self._stage.key)
-        self._make = ray.remote(num_cpus=_CPU_SHARE, num_gpus=gpus, max_restarts=0)(ModelActor)
+        self._make = ray.remote(num_cpus=crew.cpus, num_gpus=crew.gpus, max_restarts=0)(ModelActor)
+        self._crew, self._say, self._seen_starting = crew, say, False
         self._context, self._report, self._ledger = context, report, Ledger(context.root)
         self._actors: dict[int, Any] = {}
         self._loaded: dict[int, str] = {}
+        self._started: dict[int, Any] = {}  # a call that each answers as soon as it runs
         self._deaths: dict[str, int] = defaultdict(int)
         self.running: dict[Any, tuple[int, Cell]] = {}
 
     def give_work(self, number: int) -> None:
-        """Hand actor ``number`` its next cell, if there is one; it is made when it is first needed."""
+        """Hand actor ``number`` its next cell; it is made when it is first needed, and ended when there is none."""
         elsewhere = {key for actor, key in self._loaded.items() if actor != number}
         cell = self._queue.take(self._loaded.get(number), elsewhere)
         if cell is None:
+            self._end(number)
             return
         if number not in self._actors:
             self._actors[number] = self._make.remote(self._context)
+            self._started[number] = self._actors[number].__ray_ready__.remote()
         self._loaded[number] = self._stage.key(cell)
         self.running[self._actors[number].answer.remote(with_plugins(cell))] = (number, cell)
 
@@ -90,16 +114,41 @@ class _Crew:
         """Wait for the next answer, report it, and give its actor the next cell."""
         import ray
 
-        (ready,), _ = ray.wait(list(self.running), num_returns=1)
+        ready = self._next_ready()
         number, cell = self.running.pop(ready)
         try:
             self._report(ray.get(ready))
         except ray.exceptions.RayActorError as error:
-            del self._actors[number], self._loaded[number]
+            self._end(number)
             self._after_death(cell, error)
         except ray.exceptions.RayTaskError as error:
-            raise error.cause if isinstance(error.cause, Exception) else error from None
+            if not isinstance(error.cause, DeviceLostError):
+                raise error.cause if isinstance(error.cause, Exception) else error from None
+            self._end(number)  # its process is of no more use
+            self._after_death(cell, error.cause)
         self.give_work(number)
+
+    def _next_ready(self) -> Any:
+        """The next answer. That no actor can start is said once, since a cluster may never have what they wait for."""
+        import ray
+
+        while True:
+            ready, _ = ray.wait(list(self.running), num_returns=1, timeout=None if self._seen_starting else _SAY_AFTER)
+            if ready:
+                self._seen_starting = True
+                return ready[0]
+            if not ray.wait(list(self._started.values()), num_returns=1, timeout=0)[0]:
+                wanted = f"{self._crew.gpus:g} GPU" if self._crew.gpus else f"{self._crew.cpus:g} CPU"
+                self._say(f"note: no actor has started yet, each waits for {wanted} that is free")
+            self._seen_starting = True
+
+    def _end(self, number: int) -> None:
+        """End an actor, if it is there: it gives up what it has of a GPU."""
+        import ray
+
+        if number in self._actors:
+            ray.kill(self._actors[number])
+            del self._actors[number], self._loaded[number], self._started[number]
 
     def _after_death(self, cell: Cell, error: Exception) -> None:
         if self._ledger.get(cell) is not None:  # it died between the commit and the answer
@@ -115,7 +164,5 @@ class _Crew:
 
     def dismiss(self) -> None:
         """End all actors."""
-        import ray
-
-        for actor in self._actors.values():
-            ray.kill(actor)
+        for number in list(self._actors):
+            self._end(number)

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from geco_ray.errors import DeviceLostError
+
 _LONGEST = 500  # characters of Ray's own words
 
 
@@ -47,6 +49,8 @@ def died_too_often(error: object, times: int) -> RuntimeError:
     Args:
         error: what Ray raised for the last of them; None if it gave nothing.
     """
+    if isinstance(cause := getattr(error, "cause", None), DeviceLostError):
+        error = cause  # Ray's own words for it are a traceback
     words = " ".join(str(error).split())[:_LONGEST] if error is not None else "Ray gave no reason"
     lost = RuntimeError(f"its worker died {times} times ({type(error).__name__}: {words})")
     lost.__cause__ = error if isinstance(error, BaseException) else None

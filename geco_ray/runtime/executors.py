@@ -11,12 +11,14 @@ from typing import Protocol
 from rich.console import Console
 
 from geco_ray.cells import Cell
-from geco_ray.errors import ResourceError, UserError
+from geco_ray.errors import ResourceError
 from geco_ray.experiments.base import WorkerContext
 from geco_ray.experiments.worker import ModelActor, run_pack
 from geco_ray.plan.benchmark import Stage
 from geco_ray.plan.config import RunSettings
+from geco_ray.runtime.actors import Crew
 from geco_ray.runtime.progress import RunProgress
+from geco_ray.runtime.shares import may_grow, workers_that_fit
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,25 @@ def context_for(stage: Stage, context: WorkerContext) -> WorkerContext:
     return replace(context, device="cpu") if on_cpus else context
 
 
+def by_device(wave: Wave, context: WorkerContext) -> list[tuple[WorkerContext, list[tuple[Cell, ...]]]]:
+    """The packs of a wave by where they compute: those of small networks apart, where a stage has others too."""
+    stage = wave.stage
+    packs: dict[bool, list[tuple[Cell, ...]]] = {True: [], False: []}
+    for pack in wave.packs:
+        packs[stage.small or (stage.small_cell is not None and stage.small_cell(pack[0]))].append(pack)
+    return [(context_for(replace(stage, small=small), context), some) for small, some in packs.items() if some]
+
+
+def with_share(context: WorkerContext, gpus: float) -> WorkerContext:
+    """The context of a worker with that share of a GPU, and ``auto`` made definite.
+
+    Who got no GPU takes none that it happens to see, who got one never falls back on a core: a node may have a GPU that
+    Ray counts and torch can't use, and cells that fail with the reason are seen.
+    """
+    device = context.device if context.device != "auto" else "cuda" if gpus else "cpu"
+    return replace(context, device=device, gpu_share=gpus)
+
+
 @dataclass
 class InlineExecutor:
     """Everything in this process, one cell after another: for tests, debugging and single cells."""
@@ -54,16 +75,16 @@ class InlineExecutor:
         from geco_ray.device import limit_threads
 
         limit_threads(self.context.threads)
-        context = context_for(wave.stage, self.context)
         if wave.stage.runs_as == "actors":
-            actor = ModelActor(context)
+            actor = ModelActor(context_for(wave.stage, self.context))
             for cell in wave.ready:
                 progress.report(actor.answer(cell))
             actor.release()
             return
-        for pack in wave.packs:
-            for outcome in run_pack(pack, context):
-                progress.report(outcome)
+        for place, packs in by_device(wave, self.context):
+            for pack in packs:
+                for outcome in run_pack(pack, place):
+                    progress.report(outcome)
 
 
 class RayExecutor:
@@ -94,14 +115,15 @@ class RayExecutor:
         if wave.stage.runs_as == "trials":
             from geco_ray.runtime.trials import run_trials
 
-            gpus = self._gpus(wave.stage, self._settings.gpus_per_trial)
-            run_trials(wave.packs, self._context_with(wave.stage, gpus), gpus, progress.report)
+            for context, packs in by_device(wave, self._context):
+                gpus = self._gpus(context, self._settings.gpus_per_trial)
+                run_trials(packs, with_share(context, gpus), gpus, progress.report)
         else:
             from geco_ray.runtime.actors import run_on_actors
 
-            gpus = self._gpus(wave.stage, self._settings.gpus_per_actor)
-            context = self._context_with(wave.stage, gpus)
-            run_on_actors(wave.ready, context, self._actor_count(gpus), gpus, progress.report)
+            context = context_for(wave.stage, self._context)
+            gpus = self._gpus(context, self._settings.gpus_per_actor)
+            run_on_actors(wave.ready, with_share(context, gpus), self._crew(gpus), progress.report, self._say)
 
     def _meet_the_cluster(self) -> None:
         """Say which cluster this is and ask its nodes; of those that are not there yet, say what they must see."""
@@ -125,68 +147,25 @@ class RayExecutor:
 
         return float(ray.cluster_resources().get(resource, 0.0))  # asked again: a cluster grows between stages
 
-    def _gpus(self, stage: Stage, requested: float | None) -> float:
-        """GPUs of one worker of a stage: none where it computes on CPUs, else what is requested, else a whole one."""
-        device = context_for(stage, self._context).device
-        if device == "cpu":
+    def _gpus(self, context: WorkerContext, requested: float | None) -> float:
+        """GPUs of one worker: none where it computes on CPUs, else what is requested, else a whole one."""
+        if context.device == "cpu":
             return 0.0
         available = self._available("GPU")
         if requested is None:
-            return 1.0 if available >= 1 or device.startswith("cuda") else 0.0
-        grows = bool(self._settings.address or os.environ.get("RAY_ADDRESS"))  # an autoscaler starts GPUs on request
-        if requested > available and not grows:
+            return 1.0 if available >= 1 or context.device.startswith("cuda") else 0.0
+        if requested > available and not may_grow(self._settings):
             raise ResourceError(
                 f"{requested:g} GPU per worker is asked for and the cluster has {available:g}. Give 0 for CPUs."
             )
         return requested
 
-    def _context_with(self, stage: Stage, gpus: float) -> WorkerContext:
-        """Without a GPU of its own, a worker must not take one that it happens to see."""
-        context = context_for(stage, self._context)
-        return replace(context, device="cpu") if gpus == 0 and context.device == "auto" else context
-
-    def _actor_count(self, gpus: float) -> int:
-        present = int(self._available("GPU") / gpus) if gpus else int(self._available("CPU"))
-        if self._settings.actors is None:
-            return max(1, present)
-        return self._settings.actors if not gpus or present == 0 else min(self._settings.actors, present)
-
-
-def check_device(settings: RunSettings) -> None:
-    """Refuse what this machine can never give, before Ray waits for it; a cluster may still grow, so it may not.
-
-    Raises:
-        UserError: no such device. ResourceError: more GPUs are asked for than there are.
-    """
-    from geco_ray.device import parse_device, resolve_device
-
-    parse_device(settings.device)
-    if settings.executor == "ray" and ":" in settings.device:
-        raise UserError(
-            "Ray shares out the GPUs itself", where="--device", found=settings.device, expected="auto, cpu or cuda",
-            remedy="Choose GPUs with CUDA_VISIBLE_DEVICES, or use --executor inline",
-        )  # fmt: skip
-    if settings.executor == "ray" and (settings.address or os.environ.get("RAY_ADDRESS")):
-        return
-    if settings.gpus and settings.gpus > (present := _present_gpus()):
-        raise ResourceError(
-            f"--gpus asks for {settings.gpus:g} and this machine has {present}. "
-            "Ask for at most that many, or 0 for CPUs."
-        )
-    if settings.device.startswith("cuda"):
-        resolve_device(settings.device)
-    for option, requested in (("trial", settings.gpus_per_trial), ("actor", settings.gpus_per_actor)):
-        if settings.executor == "ray" and requested and requested > (available := _local_gpus(settings)):
-            raise ResourceError(
-                f"--gpus-per-{option} asks for {requested:g} GPU and this machine has {available:g}. Give 0 for CPUs."
-            )
-
-
-def _local_gpus(settings: RunSettings) -> float:
-    return _present_gpus() if settings.gpus is None else settings.gpus
-
-
-def _present_gpus() -> int:
-    import torch
-
-    return torch.cuda.device_count()
+    def _crew(self, gpus: float) -> Crew:
+        present = workers_that_fit(gpus, self._available("GPU")) if gpus else int(self._available("CPU"))
+        count = self._settings.actors
+        if count is None:
+            count = max(1, present)
+        elif gpus and present and not may_grow(self._settings):
+            count = min(count, present)
+        # On a cluster a whole CPU, or an autoscaler would see no demand; on one machine the next stage needs them all.
+        return Crew(count, gpus, 1.0) if not gpus and may_grow(self._settings) else Crew(count, gpus)

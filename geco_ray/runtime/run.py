@@ -22,10 +22,11 @@ from geco_ray.plan.config import RunSettings
 from geco_ray.plan.costs import expected_seconds, measured, shipped
 from geco_ray.plan.expand import packs
 from geco_ray.plan.remaining import Plan, make_plan
-from geco_ray.runtime.executors import Executor, InlineExecutor, RayExecutor, Wave, check_device
+from geco_ray.runtime.executors import Executor, InlineExecutor, RayExecutor, Wave
 from geco_ray.runtime.lease import give_back, lease, refuse_if_held
 from geco_ray.runtime.progress import RunProgress
 from geco_ray.runtime.session_folder import remove_folders
+from geco_ray.runtime.shares import check_device, note_on_unusable_gpus
 
 
 class Interrupted(GecoRayError):
@@ -131,6 +132,8 @@ def _check_and_run(plan: Plan, cells: list[Cell], settings: RunSettings, console
     waiting = [cell for cell in cells if cell.id in left]
     refuse_if_held(ledger.storage)
     check_device(settings)
+    if (note := note_on_unusable_gpus(settings)) is not None:
+        console.print(note, highlight=False, soft_wrap=True)
     check_inputs(waiting, settings)
     # One thread everywhere: sums in another order would give other bytes inline than on Ray, or on another machine.
     context = WorkerContext(

@@ -19,6 +19,7 @@ from geco_ray.errors import ResourceError
 from geco_ray.plan.config import RunSettings
 from geco_ray.runtime.connect import connect
 from geco_ray.runtime.session_folder import MARK, remove_folder, temporary_folder
+from geco_ray.runtime.shares import local_gpus
 from geco_ray.runtime.watch import watch_ray
 
 _QUIET = {
@@ -142,8 +143,7 @@ def _start_local(settings: RunSettings, folder: str) -> None:
     import ray
 
     options: dict[str, Any] = {"num_cpus": settings.cpus or usable_cpus()}
-    if settings.gpus is not None:
-        options["num_gpus"] = settings.gpus
+    options["num_gpus"] = local_gpus(settings.gpus, settings.device)
     ray.init(
         address="local",
         include_dashboard=False,

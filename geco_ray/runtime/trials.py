@@ -33,10 +33,11 @@ def _trainable() -> Any:
         """One pack of cells. With ``reuse_actors`` the process serves pack after pack."""
 
         def setup(self, config: dict[str, Any], packs: Any = None, context: Any = None) -> None:
-            from geco_ray.device import limit_threads
+            from geco_ray.device import limit_memory, limit_threads
 
             self._packs, self._context, self._number = packs, context, config["pack"]
             limit_threads(context.threads)
+            limit_memory(context.gpu_share)
 
         def step(self) -> dict[str, Any]:
             try:

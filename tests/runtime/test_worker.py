@@ -11,10 +11,12 @@ import pytest
 import torch
 
 from geco_ray.cells import Cell
-from geco_ray.experiments import base, worker
+from geco_ray.device import lost_device
+from geco_ray.errors import DeviceLostError
+from geco_ray.experiments import base
 from geco_ray.experiments.base import Result, ServedStage, WorkerContext
 from geco_ray.experiments.cfe.cells import BaseCell, CounterfactualCell, ValidityCell
-from geco_ray.experiments.worker import ModelActor, device_name, run_pack
+from geco_ray.experiments.worker import ModelActor, run_pack
 from geco_ray.ledger import Ledger
 from geco_ray.registry import NoOptions
 
@@ -51,7 +53,32 @@ def test_the_record_names_the_device_that_auto_stood_for(tmp_path: Path) -> None
     assert [ledger.require(cell).info["device"] for cell in (BASE, VALIDITY)] == [HERE, HERE]
 
 
-def test_a_gpu_is_named_with_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "resolve_device", lambda name: torch.device("cuda" if name == "auto" else name))
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    assert [device_name(name) for name in ("auto", "cuda", "cuda:3", "cpu")] == ["cuda:0", "cuda:0", "cuda:3", "cpu"]
+def test_only_what_breaks_cuda_for_good_costs_the_process() -> None:
+    assert lost_device(torch.AcceleratorError("CUDA error: device-side assert triggered"))
+    assert not lost_device(torch.OutOfMemoryError("CUDA out of memory"))
+    assert not lost_device(ValueError("a bad option"))
+    wrapped = ValueError("the loss is not finite")
+    wrapped.__cause__ = torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
+    assert lost_device(wrapped)
+
+
+def test_no_cell_is_blamed_for_a_gpu_that_was_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Model, cell: Cell) -> Result:
+        raise torch.AcceleratorError("CUDA error: device-side assert triggered\nCompile with")
+
+    monkeypatch.setattr(Model, "answer", fail)
+    context = WorkerContext(str(tmp_path), device="cpu")
+    with pytest.raises(DeviceLostError, match=r"AcceleratorError: CUDA error: device-side assert triggered\)"):
+        ModelActor(context).answer(VALIDITY)
+    with pytest.raises(DeviceLostError):
+        run_pack([BASE], context)
+    assert Ledger(tmp_path).failures("models") == {}
+
+
+def test_a_lost_gpu_that_cannot_be_emptied_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise torch.AcceleratorError("CUDA error: device-side assert triggered")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "empty_cache", refuse)
+    ModelActor(WorkerContext("r", device="cpu")).release()

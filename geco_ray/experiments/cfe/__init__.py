@@ -12,7 +12,7 @@ declare(
         stages=(
             Stage("models", "trials", small=True),
             Stage("counterfactuals", "trials", small=True),
-            Stage("validity", "actors"),
+            Stage("validity", "actors", small=True),
         ),
         expand=expand_axes,
         pack_key=pack_key,

@@ -1,7 +1,7 @@
 """GECOBench as a grid: which classifier looks at the words that decide, by which method of explaining."""
 
 from geco_ray.experiments.geco.axes import GecoAxes
-from geco_ray.experiments.geco.expand import expand_axes, pack_key
+from geco_ray.experiments.geco.expand import expand_axes, pack_key, trains_small
 from geco_ray.plan.benchmark import Benchmark, Stage, declare
 
 declare(
@@ -9,7 +9,11 @@ declare(
         name="geco",
         title="GECOBench",
         axes=GecoAxes,
-        stages=(Stage("train", "trials"), Stage("explain", "actors"), Stage("score", "driver")),
+        stages=(
+            Stage("train", "trials", small_cell=trains_small),
+            Stage("explain", "actors"),
+            Stage("score", "driver"),
+        ),
         expand=expand_axes,
         pack_key=pack_key,
         components={

@@ -53,6 +53,14 @@ def expand_axes(axes: GecoAxes, resolver: Resolver) -> Iterator[Cell]:
                 yield ScoreCell(explained)
 
 
+def trains_small(cell: TrainCell) -> bool:
+    """Whether the cell's paradigm trains a network so small that ``--device auto`` leaves it on a CPU."""
+    from geco_ray.experiments.base import component_of
+    from geco_ray.geco.paradigms.base import PARADIGMS
+
+    return component_of(PARADIGMS, cell.paradigm, cell.paradigm_code).target.small
+
+
 def tokenizer_name(fingerprint: str) -> str:
     """What a tokenizer is called: the beginning of its fingerprint."""
     return fingerprint[:8]

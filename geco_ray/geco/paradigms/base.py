@@ -50,6 +50,9 @@ class Paradigm(ABC):
     shares_work: ClassVar[bool] = False
     """True when the seeds share what costs most, so that they are better trained together than apart."""
 
+    small: ClassVar[bool] = False
+    """True for a network so small that a CPU trains it as fast; ``--device auto`` then leaves it there."""
+
     is_reference: ClassVar[bool] = False
     """True for a model that is never trained on the task, to which others' mass accuracy is relative."""
 

@@ -1,8 +1,9 @@
 """Stands in for the stages' computations in every process of a run (PYTHONPATH makes Python import this at its start).
 
 The folder ``$GECO_RAY_FAKE`` tells what the stand-ins do and keeps what they did: ``acts.json`` maps a part of a cell's
-title to ``raise``, ``die``, ``kill once`` or ``sleep S``; ``computed`` gets a line for each attempt at a cell,
-``trials`` one for each Ray Tune run, ``configurations`` one for each trial that started.
+title to ``raise``, ``die``, ``kill once``, ``lose gpu`` (once) or ``sleep S``; ``computed`` gets a line for each
+attempt at a cell, ``visible`` one with the process and the GPUs that it sees, ``trials`` one for each Ray Tune run,
+``configurations`` one for each trial that started.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ def note(file: str, line: str) -> None:
 
 def act(cell: Any) -> None:
     note("computed", f"{cell.id} {os.getpid()} {cell.title}")
+    note("visible", f"{os.getpid()} {os.environ.get('CUDA_VISIBLE_DEVICES', 'all')}")
     for part, what in json.loads((FOLDER / "acts.json").read_text()).items():
         if part not in cell.title:
             continue
@@ -38,6 +40,11 @@ def act(cell: Any) -> None:
         if what == "kill once" and not (FOLDER / "killed").exists():
             note("killed", cell.id)
             os.kill(os.getpid(), signal.SIGKILL)
+        if what == "lose gpu" and not (FOLDER / "killed").exists():
+            import torch
+
+            note("killed", str(os.getpid()))
+            raise torch.AcceleratorError("CUDA error: device-side assert triggered")
         if what.startswith("sleep"):
             time.sleep(float(what.split()[1]))
 
