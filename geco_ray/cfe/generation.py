@@ -87,11 +87,9 @@ def generate(
     """Ask ``prepared`` for a counterfactual of each factual, and judge what comes back.
 
     Args:
-        prepared: a method made ready by its ``prepare(task, options)``.
-        task: the task it was prepared for.
+        prepared: a method made ready by its ``prepare(task, options)``. task: the task it was prepared for.
         factuals: standardised rows that the base model calls adverse, float64 (k, d); not changed.
-        factual_ids: their ids, which name the random streams.
-        row_ids: their row ids in the data set.
+        factual_ids: their ids, which name the random streams. row_ids: their row ids in the data set.
         batch: how many requests a method gets at a time; it changes the speed and nothing else. Left out: the method's
             attribute ``batch`` where it has one, else :data:`BATCH`.
 
