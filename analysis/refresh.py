@@ -52,7 +52,8 @@ def refresh_report(
         written = write_report(ledger, ids, folder, grid, numbers, cells)
         publish(folder, {_STAMP: _with_files(stamp, written)})
     if console is not None:
-        console.print(f"Tables and figures: {folder / 'index.html'}", highlight=False, soft_wrap=True)
+        address = (folder / "index.html").resolve().as_uri()  # the last line of a run: a terminal makes a link of it
+        console.print(f"Tables, figures and all rows: {address}", highlight=False, soft_wrap=True)
     return folder
 
 

@@ -241,6 +241,19 @@ def report(
 
 
 @app.command()
+def view(
+    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, plugins: Plugins = None
+) -> None:
+    """Open a grid's page in the browser, brought up to what is finished; print its address."""
+    from analysis.refresh import refresh_report
+    from geco_ray.cli.view import show_page
+
+    grid, cells, ledger = _gather(name, overrides, root, data_dir, plugins)
+    cli_folder.require_folder(ledger)
+    show_page(refresh_report(ledger, cells, grid.name, None, data_dir), out, err)
+
+
+@app.command()
 def doctor(root: Root = "runs", data_dir: DataDir = None, as_json: Json = False) -> None:
     """Show versions, devices, encoders, data and folders, and what is missing with the command that gets it."""
     from geco_ray.cli.console import health_table
