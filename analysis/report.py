@@ -24,15 +24,18 @@ if TYPE_CHECKING:
 
 
 def read_numbers(
-    ledger: LedgerLike, ids: Collection[str] | None = None, data_dir: Path | None = None
+    ledger: LedgerLike, ids: Collection[str] | None = None, data_dir: Path | None = None, person_rows: bool = True
 ) -> list[Numbers[Any]]:
     """The numbers of every benchmark, of the finished cells among ``ids`` (all when None).
 
-    ``data_dir`` is the folder of the user's data, whose cards give titles; None for the usual places.
+    ``data_dir`` is the folder of the user's data, whose cards give titles; None for the usual places. ``person_rows``
+    is False where rows that may be of persons stay out of the page.
     """
-    numbers = [Numbers(topic, ledger, ids, data_dir) for topic in topics()]
+    numbers = [Numbers(topic, ledger, ids, data_dir, person_rows) for topic in topics()]
+    topics_here = max(1, sum(bool(each.counts()) for each in numbers))
     for each in numbers:
-        each.level /= max(1, sum(bool(other.counts()) for other in numbers))
+        each.level /= topics_here
+        each.room //= topics_here
     return numbers
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from analysis.figures import Picture
 
 F = TypeVar("F")
+ROOM = 3_000_000
+"""Bytes of a page for single rows; with figures and tables it stays under 5 MB."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,16 @@ class Numbers(Generic[F]):
     """The numbers of one topic in a report: frames, titles, and tables that are computed when first asked for.
 
     ``level`` is the share of pages on which this topic may say one false "ahead of"; topics of one page share it.
+    ``room`` is how many bytes of the page this topic's single rows may take, shared likewise; ``person_rows`` is False
+    where rows that may be of persons stay out of the page.
     """
 
     def __init__(
-        self, topic: Topic[F], ledger: LedgerLike, ids: Collection[str] | None = None, data_dir: Path | None = None
-    ) -> None:
+        self, topic: Topic[F], ledger: LedgerLike, ids: Collection[str] | None = None, data_dir: Path | None = None,
+        person_rows: bool = True,
+    ) -> None:  # fmt: skip
         self.topic, self.ledger, self.ids, self.data_dir = topic, ledger, ids, data_dir
+        self.person_rows, self.room = person_rows, ROOM
         self.frames = topic.load(ledger, ids)
         self._records = {stage.name: records(ledger, stage, ids) for stage in topic.stages}
         kinds = [names.kind for names in topic.names]

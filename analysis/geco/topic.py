@@ -58,13 +58,16 @@ def _figures(numbers: Numbers[GecoFrames]) -> list[Picture]:
 
 
 def _sections(numbers: Numbers[GecoFrames], grid: str) -> list[Section]:
+    from analysis.geco.rows.sentences import sentence_rows
     from analysis.geco.sentences import examples
     from analysis.geco.words_page import sentences_section
 
     shown = examples(numbers.ledger, numbers.ids, numbers.frames.score, titles=numbers.titles)
     models = paradigms.paradigm_views(numbers.table(PARADIGMS), numbers.titles)
     found = [paradigms.models_section(models)] if models else []
-    return [*found, sentences_section(grid, shown)] if shown else found
+    found += [sentences_section(grid, shown)] if shown else []
+    rows = sentence_rows(numbers)
+    return [*found, rows] if rows else found
 
 
 TOPIC = Topic[GecoFrames](

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from geco_ray.cli.output import PlainConsole
-from geco_ray.cli.view import page_address, show_page
+from geco_ray.cli.state.view import page_address, show_page
 
 
 @pytest.fixture
