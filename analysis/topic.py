@@ -66,6 +66,7 @@ class Topic(Generic[F]):
         views: the tables as people read them.
         figures: all figures that there are numbers for.
         sections: further sections of the page; the second argument is the name of the grid.
+        health: tables of what went wrong within finished cells: undefined values, requests without an answer, ...
     """
 
     name: str
@@ -78,6 +79,7 @@ class Topic(Generic[F]):
     views: Callable[[Numbers[F]], list[View]]
     figures: Callable[[Numbers[F]], list[Picture]] = lambda numbers: []
     sections: Callable[[Numbers[F], str], list[Section]] = lambda numbers, grid: []
+    health: Callable[[Numbers[F]], list[View]] = lambda numbers: []
 
 
 class Numbers(Generic[F]):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from analysis.cfe import comparisons, model_tables, overlap, ranking, tables, views
 from analysis.cfe.frames import STAGES, CfeFrames, load
+from analysis.cfe.notes.health import health_views
 from analysis.cfe.notes.tuning import tuning_notes
 from analysis.cfe.styles import NAMES
 from analysis.topic import Numbers, Section, Table, Topic
@@ -93,4 +94,5 @@ TOPIC = Topic[CfeFrames](
     views=_views,
     figures=_figures,
     sections=_sections,
+    health=lambda numbers: health_views(numbers.frames.counterfactuals, numbers.titles),
 )

@@ -1,4 +1,4 @@
-"""The page as a browser without a screen shows it from disk: it sorts, filters, pages and fits a phone, without errors."""
+"""The page in a browser without a screen, from disk: it sorts, filters, pages and fits a phone, without errors."""
 
 from __future__ import annotations
 
