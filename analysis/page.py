@@ -1,4 +1,4 @@
-"""The report as HTML pages that need nothing else: inline style, inline SVG, no script, no link to another host."""
+"""The report as HTML pages that need nothing else: style, SVG, data and script inline, no link to another host."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from geco_ray.table import bare_html, visible
 def index_page(
     name: str, lead: str, counts: Sequence[tuple[str, int]], pictures: Sequence[Picture],
     parts: Sequence[Sequence[View]], sections: Sequence[Section], downloads: Sequence[tuple[str, str]],
-    nothing: str, warning: str | None = None,
+    nothing: str, warning: str | None = None, about: Sequence[tuple[str, str]] = (), closing: Sequence[View] = (),
 ) -> bytes:  # fmt: skip
-    """The report's front page: figures, tables with their findings, further sections, the list of files.
+    """The report's front page: what was run, findings, tables, figures, further sections, the list of files.
 
     Args:
         name: the grid. lead: what the report is about. counts: finished cells by stage.
@@ -29,12 +29,18 @@ def index_page(
         downloads: file names and what they hold.
         nothing: what stands in the place of all this where there is no table.
         warning: what a reader has to know of how the cells were computed.
+        about: what was run, as names and values. closing: tables of how the run went, below all else.
     """
     values = {
         "name": name, "lead": lead, "counts": counts, "pictures": pictures, "sections": sections, "nothing": nothing,
         "parts": [(views, notes_of(views)) for views in parts], "downloads": downloads, "warning": warning,
+        "about": about, "closing": closing, "script": _script(),
     }  # fmt: skip
     return fill("index.html", values).encode()
+
+
+def _script() -> Markup:
+    return Markup(Path(__file__).with_name("templates").joinpath("page.js").read_text(encoding="utf-8"))
 
 
 def inline_svg(picture: Picture) -> Markup:

@@ -28,13 +28,15 @@ def report_folder(root: str, grid: str) -> Path:
 
 
 def refresh_report(
-    ledger: Ledger, cells: Sequence[Cell], grid: str, console: Console | None, data_dir: Path | None = None
-) -> Path:
+    ledger: Ledger, cells: Sequence[Cell], grid: str, console: Console | None, data_dir: Path | None = None,
+    person_rows: bool = True,
+) -> Path:  # fmt: skip
     """Print the tables of the finished ones of ``cells`` (unless ``console`` is None) and see to the report's files.
 
     The report's folder holds a stamp of the cells that it shows and of their titles, and the SHA-256 of its files; when
     all that is the same, no file is opened for writing, and a file that is missing or was changed is written again.
-    ``data_dir`` is the folder of the user's data, whose cards give titles.
+    ``data_dir`` is the folder of the user's data, whose cards give titles. ``person_rows`` is False where rows that may
+    be of persons stay out of the page.
 
     Raises:
         StorageError: the folder cannot be written.
@@ -43,16 +45,17 @@ def refresh_report(
 
     ids = {cell.id for cell in cells}
     folder = report_folder(ledger.root, grid)
-    stamp = _stamp(ledger, cells, data_dir)
+    stamp = _stamp(ledger, cells, data_dir) + (b"" if person_rows else b" without rows")
     stale = not _stands(folder, stamp)
-    numbers = read_numbers(ledger, ids, data_dir) if stale or console is not None else None
+    numbers = read_numbers(ledger, ids, data_dir, person_rows) if stale or console is not None else None
     if console is not None:
         print_tables(ledger, ids, console, numbers)
     if stale:
         written = write_report(ledger, ids, folder, grid, numbers, cells)
         publish(folder, {_STAMP: _with_files(stamp, written)})
     if console is not None:
-        console.print(f"Tables and figures: {folder / 'index.html'}", highlight=False, soft_wrap=True)
+        address = (folder / "index.html").resolve().as_uri()  # the last line of a run: a terminal makes a link of it
+        console.print(f"Tables, figures and all rows: {address}", highlight=False, soft_wrap=True)
     return folder
 
 
@@ -67,7 +70,7 @@ def _stamp(ledger: Ledger, cells: Sequence[Cell], data_dir: Path | None) -> byte
     found = topics()
     for topic in found:
         digest.update(json.dumps(_titles(topic, cells, data_dir)).encode())
-    ours = [path for path in Path(__file__).parent.rglob("*") if path.suffix in (".py", ".html")]
+    ours = [path for path in Path(__file__).parent.rglob("*") if path.suffix in (".py", ".html", ".js")]
     theirs = {Path(inspect.getfile(part)) for topic in found for part in (topic.load, topic.views, topic.figures)}
     for path in sorted({*ours, *theirs}):
         digest.update(path.read_bytes())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,10 @@ import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
+from analysis.about.card import card, cells_view
+from analysis.about.provenance import provenance_view
 from analysis.load import LedgerLike
-from analysis.missing import groups, missing_view
+from analysis.missing import Group, groups, missing_view
 from analysis.publish import publish
 from analysis.topic import Numbers, Section, topics
 from analysis.views import View, markdown_page, notes_of, print_views, to_latex
@@ -24,15 +26,18 @@ if TYPE_CHECKING:
 
 
 def read_numbers(
-    ledger: LedgerLike, ids: Collection[str] | None = None, data_dir: Path | None = None
+    ledger: LedgerLike, ids: Collection[str] | None = None, data_dir: Path | None = None, person_rows: bool = True
 ) -> list[Numbers[Any]]:
     """The numbers of every benchmark, of the finished cells among ``ids`` (all when None).
 
-    ``data_dir`` is the folder of the user's data, whose cards give titles; None for the usual places.
+    ``data_dir`` is the folder of the user's data, whose cards give titles; None for the usual places. ``person_rows``
+    is False where rows that may be of persons stay out of the page.
     """
-    numbers = [Numbers(topic, ledger, ids, data_dir) for topic in topics()]
+    numbers = [Numbers(topic, ledger, ids, data_dir, person_rows) for topic in topics()]
+    topics_here = max(1, sum(bool(each.counts()) for each in numbers))
     for each in numbers:
-        each.level /= max(1, sum(bool(other.counts()) for other in numbers))
+        each.level /= topics_here
+        each.room //= topics_here
     return numbers
 
 
@@ -84,17 +89,23 @@ def write_report(
     shown = [(each, views) for each in numbers if (views := each.views())]
     parts, pictures = [views for _, views in shown], [picture for each in numbers for picture in each.pictures()]
     sections = [section for each in numbers for section in each.topic.sections(each, name)]
-    lacking = missing_view(groups(ledger, planned), [each.titles for each in numbers])
+    cells = groups(ledger, planned)
+    lacking = missing_view(cells, [each.titles for each in numbers])
     parts = [[lacking], *parts] if lacking else parts
     files = _tables(numbers) | {"tables.md": markdown_page(f"Results of grid {name}", parts).encode()}
     files |= _shown_files(parts, pictures, sections)
-    contents = _contents(numbers, sections)
-    downloads = [(file, contents.get(file, "figure")) for file in sorted(files)]
-    counts = [count for each in numbers for count in each.counts()]
-    lead = _lead([each.topic.question for each, _ in shown])
-    warning = kernel_warning(info for each in numbers for info in each.infos())
-    index = page.index_page(name, lead, counts, pictures, parts, sections, downloads, _nothing(numbers), warning)
+    downloads = _downloads(files, _contents(numbers, sections))
+    lead, counts = _lead([each.topic.question for each, _ in shown]), [one for each in numbers for one in each.counts()]
+    about = card(numbers, cells), _closing(numbers, cells, name)
+    texts = _nothing(numbers), kernel_warning(info for each in numbers for info in each.infos())
+    index = page.index_page(name, lead, counts, pictures, parts, sections, downloads, *texts, *about)
     return publish(Path(folder), files | {"index.html": index})
+
+
+def _closing(numbers: Sequence[Numbers[Any]], cells: Mapping[tuple[str, str, str], Group], grid: str) -> list[View]:
+    """The tables of how the run went and with what."""
+    views = [view for each in numbers for view in each.topic.health(each)]
+    return [view for view in (cells_view(cells), *views, provenance_view(grid, numbers)) if view]
 
 
 def _shown_files(
@@ -107,6 +118,10 @@ def _shown_files(
     for section in sections:
         files |= section.files
     return files
+
+
+def _downloads(files: Iterable[str], contents: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(file, contents.get(file, "figure")) for file in sorted(files)]
 
 
 def _contents(numbers: Sequence[Numbers[Any]], sections: Sequence[Section]) -> dict[str, str]:

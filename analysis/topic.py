@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from analysis.figures import Picture
 
 F = TypeVar("F")
+ROOM = 3_000_000
+"""Bytes of a page for single rows; with figures and tables it stays under 5 MB."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Topic(Generic[F]):
         views: the tables as people read them.
         figures: all figures that there are numbers for.
         sections: further sections of the page; the second argument is the name of the grid.
+        health: tables of what went wrong within finished cells: undefined values, requests without an answer, ...
     """
 
     name: str
@@ -76,18 +79,23 @@ class Topic(Generic[F]):
     views: Callable[[Numbers[F]], list[View]]
     figures: Callable[[Numbers[F]], list[Picture]] = lambda numbers: []
     sections: Callable[[Numbers[F], str], list[Section]] = lambda numbers, grid: []
+    health: Callable[[Numbers[F]], list[View]] = lambda numbers: []
 
 
 class Numbers(Generic[F]):
     """The numbers of one topic in a report: frames, titles, and tables that are computed when first asked for.
 
     ``level`` is the share of pages on which this topic may say one false "ahead of"; topics of one page share it.
+    ``room`` is how many bytes of the page this topic's single rows may take, shared likewise; ``person_rows`` is False
+    where rows that may be of persons stay out of the page.
     """
 
     def __init__(
-        self, topic: Topic[F], ledger: LedgerLike, ids: Collection[str] | None = None, data_dir: Path | None = None
-    ) -> None:
+        self, topic: Topic[F], ledger: LedgerLike, ids: Collection[str] | None = None, data_dir: Path | None = None,
+        person_rows: bool = True,
+    ) -> None:  # fmt: skip
         self.topic, self.ledger, self.ids, self.data_dir = topic, ledger, ids, data_dir
+        self.person_rows, self.room = person_rows, ROOM
         self.frames = topic.load(ledger, ids)
         self._records = {stage.name: records(ledger, stage, ids) for stage in topic.stages}
         kinds = [names.kind for names in topic.names]

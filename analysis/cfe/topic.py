@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from analysis.cfe import comparisons, model_tables, overlap, ranking, tables, views
 from analysis.cfe.frames import STAGES, CfeFrames, load
+from analysis.cfe.notes.health import health_views
 from analysis.cfe.notes.tuning import tuning_notes
 from analysis.cfe.styles import NAMES
-from analysis.topic import Numbers, Table, Topic
+from analysis.topic import Numbers, Section, Table, Topic
 from analysis.views import View
 
 if TYPE_CHECKING:
@@ -36,6 +37,13 @@ def _figures(numbers: Numbers[CfeFrames]) -> list[Picture]:
         *decomposition_figures(numbers.table(TABLE_6), numbers.table(TABLE_6_BY_SEED), numbers.titles),
         *family_figures(numbers.table(FAMILIES), numbers.titles),
     ]
+
+
+def _sections(numbers: Numbers[CfeFrames], grid: str) -> list[Section]:
+    from analysis.cfe.rows.counterfactuals import counterfactual_rows
+
+    rows = counterfactual_rows(numbers)
+    return [rows] if rows else []
 
 
 TOPIC = Topic[CfeFrames](
@@ -85,4 +93,6 @@ TOPIC = Topic[CfeFrames](
     },
     views=_views,
     figures=_figures,
+    sections=_sections,
+    health=lambda numbers: health_views(numbers.frames.counterfactuals, numbers.titles),
 )

@@ -9,6 +9,7 @@ import pandas as pd
 from analysis.geco import quartiles, tables, views
 from analysis.geco.attributions.completeness import completeness_table
 from analysis.geco.attributions.denominators import denominator_table
+from analysis.geco.attributions.health import health_views
 from analysis.geco.attributions.relative import relative_table
 from analysis.geco.findings import references
 from analysis.geco.frames import STAGES, GecoFrames, load
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from analysis.figures import Picture
 
 MASS, MASS_BY_SEED, ACCURACY = "mass_accuracy.csv", "mass_accuracy_by_seed.csv", "model_accuracy.csv"
-COMPARISONS = "mass_accuracy_comparisons.csv"
+COMPLETENESS, COMPARISONS = "completeness.csv", "mass_accuracy_comparisons.csv"
 PARADIGMS, FORMS_BY_SEED = "paradigms.csv", "probability_differences_by_seed.csv"
 QUARTILES, TESTS = "mass_accuracy_quartiles.csv", "signed_rank_tests.csv"
 
@@ -58,13 +59,16 @@ def _figures(numbers: Numbers[GecoFrames]) -> list[Picture]:
 
 
 def _sections(numbers: Numbers[GecoFrames], grid: str) -> list[Section]:
+    from analysis.geco.rows.sentences import sentence_rows
     from analysis.geco.sentences import examples
     from analysis.geco.words_page import sentences_section
 
     shown = examples(numbers.ledger, numbers.ids, numbers.frames.score, titles=numbers.titles)
     models = paradigms.paradigm_views(numbers.table(PARADIGMS), numbers.titles)
     found = [paradigms.models_section(models)] if models else []
-    return [*found, sentences_section(grid, shown)] if shown else found
+    found += [sentences_section(grid, shown)] if shown else []
+    rows = sentence_rows(numbers)
+    return [*found, rows] if rows else found
 
 
 TOPIC = Topic[GecoFrames](
@@ -103,7 +107,7 @@ TOPIC = Topic[GecoFrames](
             "mass accuracy relative to that of a model that was never trained, by method over seeds",
             lambda numbers: relative_table(numbers.frames),
         ),
-        "completeness.csv": Table(
+        COMPLETENESS: Table(
             "how far attributions are from adding up to what they explain, and their share outside the words",
             lambda numbers: completeness_table(numbers.frames),
         ),
@@ -149,4 +153,5 @@ TOPIC = Topic[GecoFrames](
     views=_views,
     figures=_figures,
     sections=_sections,
+    health=lambda numbers: health_views(numbers.frames.score, numbers.table(COMPLETENESS), numbers.titles),
 )

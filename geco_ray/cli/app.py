@@ -152,12 +152,13 @@ def _finish(
     see: str,
     remedy: str,
     data_dir: Path | None,
+    person_rows: bool = True,
 ) -> None:
     """Report on what is there, say what is not, and end with the exit code that is true."""
     from analysis.refresh import refresh_report
 
     def report() -> Path:
-        return refresh_report(ledger, cells, grid.name, None if as_json else out, data_dir)
+        return refresh_report(ledger, cells, grid.name, None if as_json else out, data_dir, person_rows)
 
     folder = cli_folder.without_damaged(report, ledger, {cell.id for cell in cells}, err, remedy)
     plan = make_plan(cells, ledger) if not plan.left else plan  # again: cells may have been set aside
@@ -231,13 +232,27 @@ def failures(
 def report(
     name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None,
     plugins: Plugins = None, as_json: Json = False,
+    no_rows: Annotated[bool, typer.Option("--no-rows", help="Leave rows that may be of persons out.")] = False,
 ) -> None:  # fmt: skip
     """Write a grid's tables, figures and page from what is finished, and print them."""
     grid, cells, ledger = _gather(name, overrides, root, data_dir, plugins)
     cli_folder.require_folder(ledger)
     plan = make_plan(cells, ledger)
     see, again = (grid_command(verb, name, overrides, root, data_dir, plugins) for verb in ("status", "run"))
-    _finish(grid, cells, plan, ledger, as_json, see, f"`{again}` repairs it", data_dir)
+    _finish(grid, cells, plan, ledger, as_json, see, f"`{again}` repairs it", data_dir, not no_rows)
+
+
+@app.command()
+def view(
+    name: Name, overrides: Overrides = None, root: Root = "runs", data_dir: DataDir = None, plugins: Plugins = None
+) -> None:
+    """Open a grid's page in the browser, brought up to what is finished; print its address."""
+    from analysis.refresh import refresh_report
+    from geco_ray.cli.state.view import show_page
+
+    grid, cells, ledger = _gather(name, overrides, root, data_dir, plugins)
+    cli_folder.require_folder(ledger)
+    show_page(refresh_report(ledger, cells, grid.name, None, data_dir), out, err)
 
 
 @app.command()

@@ -180,14 +180,14 @@ def test_pages_stand_alone_and_escape_what_they_show(kit: Any, tmp_path: Path) -
         assert "a<b>" not in text
         # Links go to places on the page and to files of the report, nowhere else.
         assert not re.search(r'(?:src|href)="(?!#|data:image/|[\w.]+")', text)
-        assert "<script" not in text
+        assert not re.search(r"<script[^>]* src|fetch\(|XMLHttpRequest|import\(", text)
         for inline in re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL):
             ElementTree.fromstring(inline)
         identifiers = re.findall(r'<[^>]* id="([^"]+)"', text)
         assert len(identifiers) == len(set(identifiers))
     index = (tmp_path / "index.html").read_text()
     assert index.count("<svg") == index.count("<figure")
-    for link in re.findall(r'<li><a href="([^"]+)"', index):
+    for link in re.findall(r'<li><a href="([^#"][^"]*)"', index):
         assert (tmp_path / link).is_file()
 
 
@@ -241,7 +241,7 @@ def test_each_benchmark_keeps_its_notes_and_a_page_speaks_of_what_it_has(kit: An
     assert "counterfactual" not in pages["geco"].lower()
     assert "explanation" not in pages["cfe"].lower()
     assert "One sentence, one seed" in pages["geco"]
-    page = pages["both"]
+    page = pages["both"][pages["both"].index('id="tables"') :]
     places = [page.index(text) for text in ("Mass accuracy: ", "Mass accuracy over the test", "Counterfactuals: ",
                                             "End-to-end robustness = coverage x base validity x")]  # fmt: skip
     assert places == sorted(places)

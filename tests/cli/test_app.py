@@ -321,3 +321,4 @@ def damage_is_set_aside_and_repaired(folder: Path) -> None:
     again = command(*run, cwd=folder)
     assert again.returncode == 0
     assert "KD-tree" in again.stdout
+    assert again.stdout.splitlines()[-1].split()[-1] == (root.resolve() / "report" / "tiny" / "index.html").as_uri()

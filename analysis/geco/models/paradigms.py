@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Collection
 
@@ -16,7 +17,7 @@ from analysis.load import LedgerLike, RecordLike, records
 from analysis.styles import Titles
 from analysis.topic import Section
 from analysis.views import GAP, View, notes_of, spread, with_titles
-from geco_ray.table import bare_html, escaped
+from geco_ray.table import bare_html, visible
 
 GROUP = tuple(key for key in MODEL if key != "seed")
 FACTS = ("trained", "redrawn", "trained_parameters", "parameters")
@@ -52,8 +53,8 @@ def paradigm_views(table: pd.DataFrame, titles: Titles) -> list[View]:
 
 def models_section(views: list[View]) -> Section:
     """The views of :func:`paradigm_views` as a section of the report's page; there is at least one."""
-    parts = [f'<h3>{escaped(view.title)}</h3><div class="scroll">{bare_html(view.table)}</div>' for view in views]
-    notes = [f'<p class="quiet">{escaped(note)}</p>' for note in notes_of(views)]
+    parts = [f'<h3>{_text(view.title)}</h3><div class="scroll">{bare_html(view.table)}</div>' for view in views]
+    notes = [f'<p class="quiet">{_text(note)}</p>' for note in notes_of(views)]
     return Section("models", "Models", "What the paradigms train", Markup("".join([*parts, *notes])))
 
 
@@ -96,3 +97,7 @@ def _accuracy(row: object) -> str:
 
 def _count(value: object) -> str:
     return GAP if value is None or pd.isna(value) else f"{int(value):,}"  # type: ignore[call-overload]
+
+
+def _text(value: str) -> str:
+    return html.escape(visible(value))

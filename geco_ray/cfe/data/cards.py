@@ -33,6 +33,7 @@ class Card(Options):
     ``ranges`` and ``allowed`` (in the units of the table) constrain counterfactuals: what breaks one is counted.
     ``categories`` names columns of text with their values: each value becomes a feature of 0 and 1.
     ``integers`` is stated only. The paper's data sets have no constraints.
+    ``show_rows: false`` keeps rows of the table out of a report's page, where the licence forbids showing them.
     ``missing`` names numbers that stand for missing values, of all features or by feature; a row that has one after
     the cleaning is refused.
     ``features``, when given, fixes the order of the columns; else the order of the file (less ``drop``) holds.
@@ -43,6 +44,7 @@ class Card(Options):
     source: str = ""
     licence: str = ""
     terms: str | None = None
+    show_rows: bool = True
     url: str | None = None
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
     file_names: tuple[str, ...] = ()
@@ -115,6 +117,7 @@ class Card(Options):
             "source",
             "licence",
             "terms",
+            "show_rows",
             "url",
             "file_names",
             "integers",
@@ -174,6 +177,7 @@ BUILT_IN: dict[str, Card] = {
             source="FICO Explainable Machine Learning Challenge, the copy in the BetaRCE repository",
             licence="FICO's terms: its users fill in a form first",
             terms=f"FICO asks everyone who uses HELOC to fill in the form at {FICO_FORM}",
+            show_rows=False,
             url=BETARCE + "fico.csv",
             sha256="e5a914f742ad7f8472c5417902ec06b321ebc5de1d68ec13f136d62c87a7fbf3",
             file_names=("fico.csv",),

@@ -85,6 +85,7 @@ def _dataset(name: str, data_dir: Path | None, fingerprint: str) -> Dataset:
 def train_bases(cells: Sequence[BaseCell], ledger: Ledger, context: WorkerContext) -> Iterator[tuple[Cell, Result]]:
     """Train the base models of one data set as one stack."""
     from geco_ray.cfe.base_model import train_bases as train
+    from geco_ray.cfe.data.units import Units
     from geco_ray.cfe.model_table import base_table
     from geco_ray.cfe.seeding import BaseKey
     from geco_ray.cfe.training import Pool
@@ -92,8 +93,8 @@ def train_bases(cells: Sequence[BaseCell], ledger: Ledger, context: WorkerContex
     dataset = _dataset(cells[0].dataset, context.data_dir, cells[0].data)
     keys = [BaseKey(cell.dataset, cell.base_seed, cell.seeding) for cell in cells]
     for cell, base in zip(cells, train(keys, Pool.of(dataset), resolve_device(context.device)), strict=True):
-        titles = {"dataset": dataset.card.title}
-        yield cell, Result(labelled(base_table(base, dataset.test), cell), info={"titles": titles})
+        info = {"titles": {"dataset": dataset.card.title}, "units": Units.of(dataset).record()}
+        yield cell, Result(labelled(base_table(base, dataset.test), cell), info=info)
 
 
 def _stored(cell: BaseCell | VariantCell, ledger: Ledger) -> Mlp:

@@ -1,0 +1,1 @@
+"""Single counterfactuals on the page."""

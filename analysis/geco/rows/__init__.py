@@ -1,0 +1,1 @@
+"""Single sentences of GECOBench on the page."""
