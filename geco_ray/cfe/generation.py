@@ -34,6 +34,9 @@ _log = logging.getLogger(__name__)
 MOST_RAISED = 0.05
 """Largest share of requests that may raise; up to two always may."""
 
+BATCH = 64
+"""Requests that a method gets at a time by default."""
+
 Raised = list[tuple[int, Exception]]
 """The ids of the requests that raised, with what they raised."""
 
@@ -79,7 +82,7 @@ def generate(
     factuals: NDArray[np.float64],
     factual_ids: Sequence[int],
     row_ids: Sequence[int],
-    batch: int = 64,
+    batch: int | None = None,
 ) -> pa.Table:
     """Ask ``prepared`` for a counterfactual of each factual, and judge what comes back.
 
@@ -89,7 +92,8 @@ def generate(
         factuals: standardised rows that the base model calls adverse, float64 (k, d); not changed.
         factual_ids: their ids, which name the random streams.
         row_ids: their row ids in the data set.
-        batch: how many requests a method gets at a time; it changes the speed and nothing else.
+        batch: how many requests a method gets at a time; it changes the speed and nothing else. Left out: the method's
+            attribute ``batch`` where it has one, else :data:`BATCH`.
 
     Returns:
         One row per factual in the given order: :data:`SCHEMA`, then the method's own columns.
@@ -99,6 +103,7 @@ def generate(
         RuntimeError: more requests raised than :data:`MOST_RAISED` allows; its cause is the first of their errors.
         GecoRayError, MemoryError, ImportError, OSError, torch.OutOfMemoryError: as the method raised them.
     """
+    batch = getattr(prepared, "batch", BATCH) if batch is None else batch
     if not len(factuals) == len(factual_ids) == len(row_ids) or batch < 1:
         raise ValueError("factuals, factual_ids and row_ids must have one length, batch must be positive")
     verdicts: list[_Verdict] = []

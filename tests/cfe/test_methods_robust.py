@@ -293,9 +293,9 @@ def test_robxs_two_settings_share_the_calibration(toy_task: GenerationTask, monk
     from geco_ray.cfe.methods.robx.stability import Stability
 
     drawn: list[int] = []
-    project = Stability.project
+    draw = Stability.draw
     monkeypatch.setattr(
-        Stability, "project", lambda self, stream, points: drawn.append(points) or project(self, stream, points)
+        Stability, "draw", lambda self, stream, points: drawn.append(points) or draw(self, stream, points)
     )
 
     def thresholds(*tasks: GenerationTask) -> list[object]:

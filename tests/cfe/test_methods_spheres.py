@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import beta
 
 from geco_ray.cfe.methods.base import METHODS, Deadline, GenerationTask
 from geco_ray.cfe.methods.betarce import search as betarce
-from geco_ray.cfe.methods.robx.stability import Stability
+from geco_ray.cfe.methods.robx.stability import Stability, highest_stability
 from geco_ray.cfe.mlp import Mlp
 from geco_ray.cfe.search.spheres import Shells, grow
 from geco_ray.cfe.search.streams import Memo, Stream
@@ -90,10 +91,35 @@ def plain_stability(model: Mlp, x: np.ndarray, noise: np.ndarray, includes_half:
 def test_stability_is_mean_minus_std_of_the_class_of_x(toy_task: GenerationTask, toy_factuals: np.ndarray) -> None:
     points = np.concatenate([toy_factuals[:9], toy_task.train_x[toy_task.model.favourable(toy_task.train_x)][:9]])
     stability = Stability(toy_task.model, "cpu", samples=200, std=0.1, includes_half=False)
-    got = stability.of(points, stability.project(np.random.default_rng(3), len(points)))
+    got = stability.of(points, stability.draw(np.random.default_rng(3), len(points)))
     noise = np.random.default_rng(3).standard_normal((len(points), 200, 4)) * 0.1
     wanted = [plain_stability(toy_task.model, x, e, False) for x, e in zip(points, noise, strict=True)]
     assert got == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize("seen", [10, 50, 90])
+def test_no_samples_left_bring_a_point_above_the_bound(seen: int) -> None:
+    generator = np.random.default_rng(seen)
+    first = torch.as_tensor(generator.beta(generator.uniform(0.2, 8, (40, 1)), 1, (40, seen)))
+    bound = highest_stability(first, 100).numpy()
+    best = np.full(40, -np.inf)
+    for value in np.linspace(0, 1, 2001):
+        whole = np.concatenate([first, np.full((40, 100 - seen), value)], axis=1)
+        best = np.maximum(best, whole.mean(axis=1) - whole.std(axis=1))
+    spread = np.concatenate([first, generator.beta(20, 1, (40, 100 - seen))], axis=1)
+    assert (spread.mean(axis=1) - spread.std(axis=1) <= bound).all()
+    assert bound == pytest.approx(best, abs=1e-6)
+
+
+def test_what_is_ruled_out_early_lies_below_and_the_others_keep_their_bits(toy_task: GenerationTask) -> None:
+    stability = Stability(toy_task.model, "cpu", samples=200, std=0.5, includes_half=False)
+    whole = stability.of(toy_task.train_x[:60], stability.draw(np.random.default_rng(3), 60))
+    floor = float(np.quantile(whole, 0.6))
+    some = stability.of(toy_task.train_x[:60], stability.draw(np.random.default_rng(3), 60), floor)
+    followed = np.isfinite(some)
+    assert (some[followed] == whole[followed]).all()
+    assert (whole[~followed] <= floor).all()
+    assert 10 < followed.sum() < 50
 
 
 def test_the_class_at_one_half_depends_on_the_switch() -> None:
@@ -101,7 +127,7 @@ def test_the_class_at_one_half_depends_on_the_switch() -> None:
     stepped = Mlp((np.array([[1.0, 0.0]], dtype=np.float32),), (np.zeros(1, dtype=np.float32),))
     for model, includes in ((flat, True), (flat, False), (stepped, True), (stepped, False)):
         stability = Stability(model, "cpu", samples=50, std=1.0, includes_half=includes)
-        got = stability.of(np.zeros((1, 2)), stability.project(np.random.default_rng(0), 1))[0]
+        got = stability.of(np.zeros((1, 2)), stability.draw(np.random.default_rng(0), 1))[0]
         noise = np.random.default_rng(0).standard_normal((1, 50, 2))[0]
         assert got == pytest.approx(plain_stability(model, np.zeros(2), noise, includes), abs=1e-6)
 

@@ -61,6 +61,8 @@ class Robx:
         options: see :class:`geco_ray.cfe.methods.robx.RobxOptions`.
     """
 
+    batch = 256  # those with the same past share their noise, whose drawing costs most: so all of a base model together
+
     def __init__(self, task: GenerationTask, options: RobxOptions) -> None:
         self._task, self._options = task, options
         self._protocol = resolve_protocol(task.protocol)
@@ -88,7 +90,7 @@ class Robx:
         values = []
         for i in range(0, len(self._rows), BATCH):
             rows = self._rows[i : i + BATCH]
-            values.append(self._stability.of(rows, self._stability.project(stream, len(rows))))
+            values.append(self._stability.of(rows, self._stability.draw(stream, len(rows))))
         return np.concatenate(values)
 
     def _streams(self, factual_ids: Sequence[int]) -> list[Stream]:
@@ -124,7 +126,7 @@ class Robx:
             else:
                 walk.start = sphere.point
         for walk in _open(walks):
-            stability = float(self._stability.of(walk.start[None], walk.noise.next(1))[0])
+            stability = float(self._stability.of(walk.start[None], walk.noise.next(1), self._tau)[0])
             if stability > self._tau:
                 walk.finish(walk.start, stability)
 
@@ -137,7 +139,7 @@ class Robx:
             for walk in _open(walks):
                 if len(walk.stable) < wanted and not deadline.over():
                     rows = walk.order[first : first + BATCH]
-                    stability = self._stability.of(self._rows[rows], walk.noise.next(len(rows)))
+                    stability = self._stability.of(self._rows[rows], walk.noise.next(len(rows)), self._tau)
                     walk.stable += rows[stability > self._tau].tolist()
         for walk in _open(walks):
             walk.stable = walk.stable[:wanted]
@@ -158,7 +160,7 @@ class Robx:
             for walk in active:
                 walk.columns["steps"] = step
                 walk.points = pull * self._rows[walk.stable] + (1 - pull) * walk.points
-                stability = self._stability.of(walk.points, walk.noise.next(len(walk.points)))
+                stability = self._stability.of(walk.points, walk.noise.next(len(walk.points)), self._tau)
                 passed = np.flatnonzero(stability > self._tau)
                 if len(passed):
                     walk.finish(walk.points[passed[0]], float(stability[passed[0]]))

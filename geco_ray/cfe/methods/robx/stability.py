@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,29 @@ from geco_ray.cfe.search.streams import Stream
 if TYPE_CHECKING:
     from geco_ray.cfe.mlp import Mlp
 
-_POINTS_AT_ONCE = 4  # keeps the hidden layer of a thousand samples each within the cache
+_ROWS_AT_ONCE = 4096  # noisy points that go through the network together: their hidden layer stays within the cache
+_PARTS = (1 / 16, 3 / 16, 7 / 16)  # shares of the samples after which a point may be ruled out
+_GROUP = 4  # rows that are summed together: a sum's last bit hangs on it
+_MARGIN = 1e-9  # far above the rounding of the bound, far below the spacing of what a thousand samples tell
+
+
+class Draw:
+    """The noise of several points, sent through a first layer part by part as it is asked for.
+
+    Args:
+        noise: float64 (points, samples, features) on the device of ``weight``.
+        weight: of the first layer, float64 (width, features).
+    """
+
+    def __init__(self, noise: torch.Tensor, weight: torch.Tensor) -> None:
+        self._noise, self._weight = noise, weight
+        self._projected: dict[int, torch.Tensor] = {}
+
+    def part(self, first: int, end: int) -> torch.Tensor:
+        """Samples ``first`` to ``end`` behind the layer's weights, (points, end - first, width); not to be changed."""
+        if first not in self._projected:
+            self._projected[first] = linear(self._noise[:, first:end].contiguous(), self._weight)
+        return self._projected[first]
 
 
 class Stability:
@@ -39,33 +62,78 @@ class Stability:
             (self._net.tensor(weight).double(), self._net.tensor(bias).double())
             for weight, bias in zip(model.weights, model.biases, strict=True)
         ]
+        ends = sorted({int(share * samples) for share in _PARTS} - {0} | {samples})
+        self._parts = list(itertools.pairwise([0, *ends]))
 
-    def project(self, generator: np.random.Generator, points: int) -> torch.Tensor:
-        """Draw the noise of ``points`` points and send it through the first layer: (points, samples, width)."""
+    def draw(self, generator: np.random.Generator, points: int) -> Draw:
+        """The noise of ``points`` points."""
         noise = generator.standard_normal((points, self.samples, self.features))
         noise *= self.std  # in place: these arrays are the largest of the method
-        return linear(torch.from_numpy(noise).to(self._net.device), self._layers[0][0])
+        return Draw(torch.from_numpy(noise).to(self._net.device), self._layers[0][0])
 
-    def of(self, points: NDArray[np.float64], projected: torch.Tensor) -> NDArray[np.float64]:
-        """Stability of each of ``points`` (m, d) under noise from :meth:`project`, m or 1 sets of it; (m,)."""
+    def of(self, points: NDArray[np.float64], noise: Draw, floor: float = -np.inf) -> NDArray[np.float64]:
+        """Stability of each of ``points`` (m, d) under ``noise`` of m points, or of 1 for all; (m,).
+
+        A point that can't come above ``floor`` whatever the samples left say is not followed to the end: -inf.
+        """
         x = self._net.tensor(points)
         p = self._net.probability(x)
-        first = linear(x.double(), *self._layers[0])
-        parts = []
-        for i in range(0, len(x), _POINTS_AT_ONCE):
-            noise = projected if len(projected) == 1 else projected[i : i + _POINTS_AT_ONCE]
-            parts.append(self._spread(first[i : i + _POINTS_AT_ONCE, None] + noise))
-        mean, std = torch.cat(parts, dim=1)
         favourable = p >= THRESHOLD if self._includes_half else p > THRESHOLD
-        return np.asarray((torch.where(favourable, mean, 1 - mean) - std).cpu().numpy())
+        first, own = linear(x.double(), *self._layers[0]), torch.zeros(len(x), self.samples, dtype=torch.float64)
+        own, left = own.to(x.device), torch.arange(len(x), device=x.device)
+        for begin, end in self._parts:
+            if not len(left):
+                break
+            own[left, begin:end] = self._probabilities(first[left], noise.part(begin, end), left)
+            if np.isfinite(floor) and end < self.samples:
+                seen = torch.where(favourable[left, None], own[left, :end], 1 - own[left, :end])
+                left = left[highest_stability(seen, self.samples) > floor - _MARGIN]
+        result = torch.full((len(x),), -torch.inf, dtype=torch.float64, device=x.device)
+        result[left] = self._spread(own, favourable)[left]
+        return np.asarray(result.cpu().numpy())
 
-    def _spread(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Mean and standard deviation (2, m) of the probabilities behind first-layer values (m, samples, width)."""
-        shape, hidden = hidden.shape[:2], hidden.flatten(0, 1)
-        for weight, bias in self._layers[1:]:
-            hidden = linear(hidden.relu_(), weight, bias)
-        p = torch.sigmoid(hidden).view(shape).double()
-        return torch.stack([p.mean(dim=1), p.std(dim=1, correction=0)])
+    def _spread(self, own: torch.Tensor, favourable: torch.Tensor) -> torch.Tensor:
+        """Mean minus deviation of ``own`` (m, samples), or of 1 - ``own`` where the class is the other one; (m,)."""
+        parts = []
+        for group in torch.split(own, _GROUP):
+            parts.append(torch.stack([group.mean(dim=1), group.std(dim=1, correction=0)]))
+        mean, std = torch.cat(parts, dim=1)
+        stability: torch.Tensor = torch.where(favourable, mean, 1 - mean) - std
+        return stability
+
+    def _probabilities(self, first: torch.Tensor, noise: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """Probabilities (k, samples) of points with first-layer values (k, width); ``rows``: whose noise they take."""
+        together, found = max(1, _ROWS_AT_ONCE // noise.shape[1]), []
+        for i in range(0, len(first), together):
+            own = noise if len(noise) == 1 else noise[rows[i : i + together]]
+            hidden = first[i : i + together, None] + own
+            shape, hidden = hidden.shape[:2], hidden.flatten(0, 1)
+            for weight, bias in self._layers[1:]:
+                hidden = linear(hidden.relu_(), weight, bias)
+            found.append(torch.sigmoid(hidden).view(shape))
+        return torch.cat(found)
+
+
+def highest_stability(seen: torch.Tensor, samples: int) -> torch.Tensor:
+    """The largest mean minus standard deviation that rows of values in [0, 1] can come to.
+
+    The values left have their best case when they are all alike, since any spread of theirs only adds to the
+    deviation; what they would have to be then is where the derivative vanishes, or 1.
+
+    Args:
+        seen: the first values of each row, float64 (k, m), 0 < m < ``samples``.
+        samples: how many values a row will have.
+
+    Returns:
+        float64 (k,).
+    """
+    share = seen.shape[1] / samples
+    mean, variance = seen.mean(dim=1), seen.var(dim=1, correction=0)
+    away = 1 - mean  # how far above the mean of the first ones the others lie
+    if share > 0.5:
+        away = torch.minimum(away, (variance / (2 * share - 1)).sqrt())
+    spread = share * variance + share * (1 - share) * away * away
+    return mean + (1 - share) * away - spread.sqrt()
 
 
 class Noise:
@@ -74,9 +142,9 @@ class Noise:
     def __init__(self, stability: Stability, stream: Stream) -> None:
         self._stability, self.stream = stability, stream
 
-    def next(self, points: int) -> torch.Tensor:
-        """Projected noise for ``points`` points."""
-        return self.stream.take(("noise", points), lambda g: self._stability.project(g, points))
+    def next(self, points: int) -> Draw:
+        """Noise for ``points`` points."""
+        return self.stream.take(("noise", points), lambda g: self._stability.draw(g, points))
 
 
 class CommonNoise(Noise):
@@ -84,9 +152,9 @@ class CommonNoise(Noise):
 
     def __init__(self, stability: Stability, stream: Stream) -> None:
         super().__init__(stability, stream)
-        self._kept: torch.Tensor | None = None
+        self._kept: Draw | None = None
 
-    def next(self, points: int) -> torch.Tensor:
+    def next(self, points: int) -> Draw:
         """The same set each time, whatever the number of points."""
         if self._kept is None:
             self._kept = super().next(1)
