@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -62,7 +62,7 @@ def scan_folder(ledger: Ledger, ids: Collection[str] | None = None) -> tuple[int
 
     intact, wrong = 0, {}
     for stage in stages():
-        records, problems = ledger.scan(stage)
+        records, problems = ledger.scan(stage, indexed=False)
         problems = {cell_id: fault for cell_id, fault in problems.items() if ids is None or cell_id in ids}
         for record in records.values():
             if ids is not None and record.id not in ids:
@@ -125,6 +125,7 @@ def check(
     root: Annotated[str, typer.Option(help="Where results are kept: a folder, or s3://bucket/path.")] = "runs",
     repair: Annotated[bool, typer.Option(help="Set damaged cells aside, so that the next run repeats them.")] = False,
     drop_checkpoints: DropCheckpoints = False,
+    reindex: Annotated[bool, typer.Option(help="Write the index of the records again, of stages with many.")] = False,
     digests: Annotated[Path | None, typer.Option(help="Write a digest of each cell's content to this file.")] = None,
     against: Annotated[Path | None, typer.Option(help="Compare with the digests of another run folder.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
@@ -137,11 +138,10 @@ def check(
 
     ledger, out = Ledger(root), PlainConsole()
     require_folder(ledger)
-    with lease(ledger.storage) if repair or drop_checkpoints else contextlib.nullcontext():
+    with lease(ledger.storage) if repair or drop_checkpoints or reindex else contextlib.nullcontext():
         intact, wrong = scan_folder(ledger)
         _drop(ledger, repair, drop_checkpoints, Console(stderr=True))
-        for stage, problems in wrong.items() if repair else ():
-            ledger.quarantine(stage, problems)
+        _set_right(ledger, wrong if repair else {}, reindex)
     infos = [record.info for stage in stages() for record in ledger.records(stage)]
     damaged = [{"stage": stage, "id": i, "problem": p} for stage, found in wrong.items() for i, p in found.items()]
     usable = repair or not damaged  # damaged cells have no digest
@@ -159,6 +159,15 @@ def check(
             _show_comparison(out, compared, str(against))
     if not usable or (compared is not None and not compared.agrees):
         raise typer.Exit(1)
+
+
+def _set_right(ledger: Ledger, wrong: Mapping[str, Mapping[str, str]], reindex: bool) -> None:
+    from geco_ray.plan.benchmark import stages
+
+    for stage, problems in wrong.items():
+        ledger.quarantine(stage, problems)
+    for stage in stages() if reindex else ():
+        ledger.write_index(stage, anew=True)
 
 
 def _drop(ledger: Ledger, repair: bool, everything: bool, err: Console) -> None:

@@ -8,7 +8,9 @@ A finished cell is up to three files, written in this order, each whole or not a
 
 The record is the commit: without it the cell is not done, and whatever a killed run left is overwritten by the next.
 The record's first line holds the SHA-256 of all that follows it, so that a changed bit is seen there as well.
-A failed attempt leaves ``failures/<stage>/<id>.json``, which success removes.
+A failed attempt leaves ``failures/<stage>/<id>.json``, which success removes. A run folder that was made for a great
+many cells has their files in ``cells/<stage>/<first two digits of the id>/``. ``index/`` only saves reading records;
+it may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -18,12 +20,16 @@ import io
 import json
 import shlex
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from geco_ray.ledger.compaction import write_index
+from geco_ray.ledger.index import IndexedRecords, Listing, compare_listing
+from geco_ray.ledger.layout import Layout, cell_folder, fix_layout, recorded_layout
 from geco_ray.ledger.provenance import provenance
 from geco_ray.ledger.record import DamagedCell, Record, fault_of
+from geco_ray.ledger.segments import folder_of, read_segments
 from geco_ray.ledger.storage import Storage, open_storage
 
 if TYPE_CHECKING:
@@ -38,40 +44,85 @@ class Ledger:
     def __init__(self, root: str | Path) -> None:
         self.storage: Storage = open_storage(root)
         self.root = self.storage.root
+        self._layout: Layout | None = None
 
     # --- what is done ---
 
-    def done(self, stage: str) -> dict[str, Record]:
+    def done(self, stage: str) -> Mapping[str, Record]:
         """Id to record for the finished cells of a stage whose files are there with the recorded sizes."""
         records, _ = self.scan(stage)
         return records
 
-    def scan(self, stage: str) -> tuple[dict[str, Record], dict[str, str]]:
-        """Finished cells, and the damaged ones (id to what is wrong), judged by record and file size alone."""
-        folder = f"cells/{stage}"
-        sizes = self.storage.names(folder)
-        names = sorted(name for name in sizes if name.endswith(".json"))
+    def scan(self, stage: str, *, indexed: bool = True) -> tuple[Mapping[str, Record], dict[str, str]]:
+        """Finished cells, and the damaged ones (id to what is wrong), judged by record and file size alone.
+
+        Args:
+            indexed: believe the index of records whose files show no change, instead of reading each.
+        """
+        found = self._listing(stage, indexed)
         records: dict[str, Record] = {}
         damaged: dict[str, str] = {}
-        relisted = False
-        for name, data in zip(names, self.storage.read_many([f"{folder}/{name}" for name in names]), strict=True):
+        for cell_id, record in self._read_records(stage, found):
+            if isinstance(record, Record):
+                records[cell_id] = record
+            else:
+                damaged[cell_id] = str(record)
+        if not found.trusted:
+            return records, damaged
+        read = self.storage.read
+        return IndexedRecords(found, records, lambda cell_id: read(self._path(stage, f"{cell_id}.json"))), damaged
+
+    def _read_records(self, stage: str, found: Listing) -> Iterator[tuple[str, Record | DamagedCell]]:
+        """Each record of a listing that has no row to trust, or what is wrong with it or its files."""
+        names, sizes, relisted = sorted(found.stamps), found.names, False
+        paths = [self._path(stage, name) for name in names]
+        for name, path, data in zip(names, paths, self.storage.read_many(paths), strict=True):
             cell_id = name.removesuffix(".json")
             if isinstance(data, FileNotFoundError):
                 continue  # set aside since the folder was listed
-            where = f"{self.root}/{folder}/{name}"
+            where = f"{self.root}/{path}"
             try:
                 if isinstance(data, OSError):
                     raise DamagedCell(f"{where}: cannot be read ({data}).")
                 record = Record.from_json(data, where)
                 if not relisted and fault_of(record, stage, cell_id, sizes):
                     # Its files may have come while the folder was being listed; its record was the last of them.
-                    sizes, relisted = self.storage.names(folder), True
+                    sizes, relisted = self._listing(stage, indexed=False).names, True
                 if fault := fault_of(record, stage, cell_id, sizes):
                     raise DamagedCell(f"{where}: {fault}.")
-                records[cell_id] = record
+                yield cell_id, record
             except DamagedCell as error:
-                damaged[cell_id] = str(error)
-        return records, damaged
+                yield cell_id, error
+
+    def write_index(self, stage: str, *, anew: bool = False) -> int:
+        """Index the records of a stage that have no row yet, if they are many; how many segments were written.
+
+        Only the one driver that holds the run folder may do so.
+
+        Args:
+            anew: read all records, whatever the present index says of them.
+        """
+        found = self._listing(stage, indexed=not anew)
+        if anew:
+            found.broken.extend(self.storage.names(folder_of(stage)))
+        return write_index(self.storage, stage, found, lambda cell_id: self._path(stage, f"{cell_id}.json"))
+
+    def _listing(self, stage: str, indexed: bool) -> Listing:
+        entries = self.storage.entries(f"cells/{stage}", deep=self.layout() == "fanned")
+        return compare_listing(entries, *(read_segments(self.storage, stage) if indexed else ([], [])))
+
+    def layout(self) -> Layout:
+        """Where cells' files lie in this folder (see :mod:`geco_ray.ledger.layout`)."""
+        if self._layout is None:
+            self._layout = recorded_layout(self.storage)
+        return self._layout or "flat"
+
+    def fix_layout(self, most: int) -> None:
+        """Record the layout, if it is not: a new folder is fanned out if the largest stage has that many cells."""
+        self._layout = fix_layout(self.storage, most)
+
+    def _path(self, stage: str, name: str) -> str:
+        return f"{cell_folder(self.layout(), stage, name)}/{name}"
 
     def records(self, stage: str) -> list[Record]:
         """The finished cells of a stage, in the order of their ids."""
@@ -117,7 +168,7 @@ class Ledger:
         return shlex.join(["geco-ray", "check", "--repair", "--root", self.root])
 
     def _verified(self, record: Record, suffix: str) -> bytes:
-        path = f"cells/{record.stage}/{record.id}.{suffix}"
+        path = self._path(record.stage, f"{record.id}.{suffix}")
         try:
             data = self.storage.read(path)
         except OSError as error:
@@ -159,7 +210,7 @@ class Ledger:
             info=dict(info or {}) | provenance(),
         )
         commit = record.to_json()  # before anything is written: a value that JSON can't hold must not get half-way
-        folder = f"cells/{cell.stage}"
+        folder = cell_folder(self.layout(), cell.stage, cell.id)
         # A worker that outlived its driver and its successor may finish one cell at once; the files of the one and the
         # record of the other must not meet.
         with self.storage.exclusive(folder):
@@ -174,7 +225,7 @@ class Ledger:
 
     def get(self, cell: Cell) -> Record | None:
         """The record of ``cell``, or None if it is not done (its record is missing or damaged)."""
-        path = f"cells/{cell.stage}/{cell.id}.json"
+        path = self._path(cell.stage, f"{cell.id}.json")
         try:
             record = Record.from_json(self.storage.read(path), f"{self.root}/{path}")
         except (OSError, DamagedCell):
@@ -214,7 +265,7 @@ class Ledger:
         for cell_id in cell_ids:
             for suffix in ("json", "parquet", "safetensors"):  # the record first: without it the cell is not done
                 name = f"{cell_id}.{suffix}"
-                self.storage.move(f"cells/{stage}/{name}", f"quarantine/{stage}/{name}")
+                self.storage.move(self._path(stage, name), f"quarantine/{stage}/{name}")
 
 
 def _failure(data: bytes | OSError) -> dict[str, Any]:

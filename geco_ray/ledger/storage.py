@@ -1,4 +1,4 @@
-"""Where the ledger's bytes live: a local folder, or a bucket reached through pyarrow.
+"""Where the ledger's bytes live: a local folder, or a bucket.
 
 Both give the one guarantee that the ledger is built on: a file either is not there or is there whole. Locally that is
 a temporary file in the same folder, flushed to disk and renamed; in an object store a single put of the final key.
@@ -13,61 +13,18 @@ import socket
 import stat
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
 from geco_ray.errors import StorageError, UserError
 from geco_ray.files.atomic import LEFTOVER, write_whole
 from geco_ray.files.home import expand_home
+from geco_ray.ledger.bucket import ArrowStorage
+from geco_ray.ledger.interface import FANS, NO_FILE, OF_ONE_FILE, SUFFIXES, Entry, Storage, bytes_or_error
 from geco_ray.ledger.locks import check_guard, lock_file, process_lives
 
-if TYPE_CHECKING:
-    from pyarrow import fs
+__all__ = ["ArrowStorage", "LocalStorage", "Storage", "open_storage"]
 
-_READERS = 32  # requests to a bucket at a time: each takes tens of milliseconds, nearly all of it waiting
-_OF_ONE_FILE = (FileNotFoundError, PermissionError, IsADirectoryError)
 _OF_ONE_ENTRY = {errno.ELOOP, errno.EIO, errno.ENXIO, errno.EINVAL, getattr(errno, "EUCLEAN", errno.EIO)}  # on a disk
-_SUFFIXES = (".json", ".parquet", ".safetensors")  # what has such a name stands where a cell's file belongs
-NO_FILE = -1  # the size of what is no plain file: a folder, a link in a circle, a pipe, an entry that cannot be read
-
-
-class Storage(Protocol):
-    """Whole-file access under one root; paths are relative, with ``/``. Faults of the disk are StorageErrors."""
-
-    root: str
-
-    def write(self, path: str, data: bytes) -> None:
-        """Create or replace one file as a whole."""
-
-    def read(self, path: str) -> bytes:
-        """The bytes of one file.
-
-        Raises:
-            OSError: the fault is this one entry's: it is not there, or may not or cannot be read, or is no plain file.
-            StorageError: the storage's.
-        """
-
-    def read_many(self, paths: Sequence[str]) -> Iterator[bytes | OSError]:
-        """The bytes of each file, or what :meth:`read` raised for that one file; in order."""
-
-    def names(self, folder: str) -> dict[str, int]:
-        """File name to size in bytes for the files of one folder (no sub-folders); empty if it is not there.
-
-        What is no plain file, but has the name of a cell's, has the size ``NO_FILE``.
-        """
-
-    def remove(self, path: str) -> None:
-        """Delete one file if it is there."""
-
-    def move(self, path: str, target: str) -> None:
-        """Rename a file, creating the target's folder; nothing happens if it is not there."""
-
-    def exclusive(self, folder: str) -> contextlib.AbstractContextManager[None]:
-        """Keep other processes of this host out of the same block for the same folder."""
-
-    def sweep(self) -> int:
-        """Delete temporary files that dead processes of this host left behind; how many there were."""
 
 
 class LocalStorage:
@@ -95,22 +52,29 @@ class LocalStorage:
                     raise OSError(errno.EINVAL, "not a plain file", str(target))
                 return stream.readall()
         except OSError as error:
-            if isinstance(error, _OF_ONE_FILE) or error.errno in _OF_ONE_ENTRY:
+            if isinstance(error, OF_ONE_FILE) or error.errno in _OF_ONE_ENTRY:
                 raise
             raise self._explain(error, target) from error
 
     def read_many(self, paths: Sequence[str]) -> Iterator[bytes | OSError]:
         for path in paths:
-            yield _bytes_or_error(self, path)
+            yield bytes_or_error(self, path)
 
     def names(self, folder: str) -> dict[str, int]:
-        found: dict[str, int] = {}
+        return {entry.name: entry.size for entry in self.entries(folder)}
+
+    def entries(self, folder: str, *, deep: bool = False) -> Iterator[Entry]:
+        for place in [self.folder / folder / fan for fan in FANS] if deep else [self.folder / folder]:
+            with self._explained(place), contextlib.suppress(FileNotFoundError), os.scandir(place) as found:
+                for item in found:
+                    if not item.name.startswith(".") and (entry := _entry(item)) is not None:
+                        yield entry
+
+    def folders(self, folder: str) -> list[str]:
         place = self.folder / folder
-        with self._explained(place), contextlib.suppress(FileNotFoundError), os.scandir(place) as entries:
-            for entry in entries:
-                if not entry.name.startswith(".") and (size := _size(entry)) is not None:
-                    found[entry.name] = size
-        return found
+        with self._explained(place), contextlib.suppress(FileNotFoundError), os.scandir(place) as found:
+            return [item.name for item in found if _is_folder(item)]
+        return []
 
     def remove(self, path: str) -> None:
         target = self.folder / path
@@ -175,95 +139,6 @@ class LocalStorage:
         return StorageError(f"{path}: cannot be used ({reason}). {remedy}; finished cells are kept.")
 
 
-class ArrowStorage:
-    """A bucket (``s3://``, ``gs://``) through ``pyarrow.fs``; one put of the final key is atomic there."""
-
-    def __init__(self, uri: str) -> None:
-        from pyarrow import fs
-
-        self.root = uri.rstrip("/")
-        try:
-            self._fs, self._base = fs.FileSystem.from_uri(self.root)
-            if not self._base.strip("/"):
-                raise ValueError("no bucket is named")
-        except Exception as error:  # pyarrow raises several unrelated types for a bad URI or missing credentials
-            raise UserError(
-                f"cannot open the storage {uri!r}: {error}", remedy="Give --root a folder or s3://bucket/path"
-            ) from error
-
-    def write(self, path: str, data: bytes) -> None:
-        with self._explained(path):
-            try:
-                self._put(path, data)
-            except FileNotFoundError:  # a file system with real folders; object stores have none to make
-                self._make_parent(path)
-                self._put(path, data)
-
-    def _put(self, path: str, data: bytes) -> None:
-        with self._fs.open_output_stream(f"{self._base}/{path}") as stream:
-            stream.write(data)
-
-    def _make_parent(self, path: str) -> None:
-        self._fs.create_dir(f"{self._base}/{path}".rpartition("/")[0], recursive=True)
-
-    def read(self, path: str) -> bytes:
-        with self._explained(path, *_OF_ONE_FILE), self._fs.open_input_file(f"{self._base}/{path}") as stream:
-            return bytes(stream.readall())
-
-    def read_many(self, paths: Sequence[str]) -> Iterator[bytes | OSError]:
-        with ThreadPoolExecutor(_READERS) as pool:
-            yield from pool.map(lambda path: _bytes_or_error(self, path), paths)
-
-    def names(self, folder: str) -> dict[str, int]:
-        from pyarrow import fs
-
-        with self._explained(folder):
-            found: list[fs.FileInfo] = self._fs.get_file_info(
-                fs.FileSelector(f"{self._base}/{folder}", allow_not_found=True)
-            )
-        files = [info for info in found if info.type == fs.FileType.File and not info.base_name.startswith(".")]
-        return {info.base_name: info.size for info in files}
-
-    def remove(self, path: str) -> None:
-        from pyarrow import fs
-
-        with self._explained(path):
-            if self._fs.get_file_info(f"{self._base}/{path}").type == fs.FileType.File:
-                self._fs.delete_file(f"{self._base}/{path}")
-
-    def move(self, path: str, target: str) -> None:
-        from pyarrow import fs
-
-        source, goal = f"{self._base}/{path}", f"{self._base}/{target}"
-        with self._explained(path):
-            if self._fs.get_file_info(source).type != fs.FileType.File:
-                return
-            try:
-                self._fs.move(source, goal)
-            except FileNotFoundError:
-                self._make_parent(target)
-                self._fs.move(source, goal)
-
-    @contextlib.contextmanager
-    def exclusive(self, folder: str) -> Iterator[None]:
-        yield  # a bucket has no locks
-
-    def sweep(self) -> int:
-        return 0  # nor temporary files
-
-    @contextlib.contextmanager
-    def _explained(self, path: str, *passed: type[OSError]) -> Iterator[None]:
-        try:
-            yield
-        except passed:
-            raise
-        except OSError as error:
-            raise StorageError(
-                f"{self.root}/{path}: cannot be used ({error}). Check the bucket's name, the rights and the network, "
-                "then run the same command again; finished cells are kept."
-            ) from error
-
-
 def open_storage(root: str | Path) -> Storage:
     """A local folder, or the bucket that a URI names. Nothing is created before the first write.
 
@@ -282,19 +157,20 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe must not make us wait for its other end
 
 
-def _size(entry: os.DirEntry[str]) -> int | None:
-    """Bytes of a file; None for what is none of ours: a sub-folder, or an entry that is gone."""
+def _is_folder(item: os.DirEntry[str]) -> bool:
     try:
-        if entry.is_file():
-            return entry.stat().st_size
+        return item.is_dir()
+    except OSError:  # a link in a circle
+        return False
+
+
+def _entry(item: os.DirEntry[str]) -> Entry | None:
+    """A file of a folder; None for what is none of ours: a sub-folder, or an entry that is gone."""
+    try:
+        if item.is_file():
+            facts = item.stat()
+            return Entry(item.name, facts.st_size, facts.st_mtime_ns)
     except OSError as error:
         if isinstance(error, FileNotFoundError):
             return None  # moved or removed since the folder was opened
-    return NO_FILE if entry.name.endswith(_SUFFIXES) else None
-
-
-def _bytes_or_error(storage: Storage, path: str) -> bytes | OSError:
-    try:
-        return storage.read(path)
-    except OSError as error:
-        return error
+    return Entry(item.name, NO_FILE, None) if item.name.endswith(SUFFIXES) else None

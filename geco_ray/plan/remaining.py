@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ class StagePlan:
         stage: what it is called and runs as. cells: all cells. left: those not done.
         reasons: id to ``not started``, ``failed before`` or ``damaged``.
         trials: Ray Tune trials that the whole stage is (0 for stages that run on actors or in the driver).
-        records: of the stage's finished cells in this run folder, of other grids too.
+        records: of the stage's finished cells in this run folder, of other grids too; decoded when they are looked at.
         replaced: component to how many of the cells left are there as another version of it made them.
     """
 
@@ -34,7 +34,7 @@ class StagePlan:
     reasons: dict[str, str]
     trials: int
     replaced: Counter[str] = field(default_factory=Counter)
-    records: tuple[Record, ...] = field(default=(), repr=False)
+    records: Collection[Record] = field(default=(), repr=False, compare=False)
 
     def row(self) -> dict[str, Any]:
         """The stage as one row of a table."""
@@ -96,7 +96,7 @@ def make_plan(cells: list[Cell], ledger: Ledger, pack: int = DEFAULT_PACK) -> Pl
         }
         trials = len(packs(mine, pack)) if stage.runs_as == "trials" else 0
         planned.append(
-            StagePlan(stage, mine, left, reasons, trials, _replaced(left, records.values()), tuple(records.values()))
+            StagePlan(stage, mine, left, reasons, trials, _replaced(left, records.values()), records.values())
         )
     return Plan(tuple(planned))
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
@@ -162,6 +163,7 @@ def _run_waves(
 ) -> None:
     with contextlib.ExitStack() as stack:
         stack.enter_context(lease(ledger.storage, _end_without_lease(console)))
+        ledger.fix_layout(max(Counter(cell.stage for cell in cells).values()))
         plan = make_plan(cells, ledger, settings.pack)  # again: another driver may have worked here until now
         left = {cell.id for planned in plan.stages for cell in planned.left}
         for damaged_stage, damaged in plan.damaged().items():
@@ -182,6 +184,7 @@ def _run_waves(
                 touched = [pack for pack in packs(wave, settings.pack) if any(cell.id in wanted for cell in pack)]
                 progress.stage(stage.name)
                 executor.run(Wave(stage, ready, touched), progress)
+                ledger.write_index(stage.name)
                 finished += len(ready)
                 progress.set_finished(finished)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from geco_ray.cells import Cell
 from geco_ray.errors import StorageError, UserError
 from geco_ray.experiments.cfe.cells import BaseCell, VariantCell
+from geco_ray.ledger.interface import Entry
 from geco_ray.ledger.ledger import DamagedCell, Ledger, Record
 
 BASE = BaseCell("breast_cancer", "f" * 8, 2026, "paper")
@@ -263,16 +264,15 @@ def test_a_cell_committed_while_the_folder_is_listed_is_not_taken_for_damaged(
     local: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = local.put(BASE, TABLE)
-    real, calls = local.storage.names, []
+    real, calls = local.storage.entries, []
 
-    def names(folder: str) -> dict[str, int]:
+    def entries(folder: str, *, deep: bool = False) -> Iterator[Entry]:
         calls.append(folder)
-        found = real(folder)
-        if len(calls) == 1:  # the folder was read up to here when the table came, and on when the record did
-            del found[f"{BASE.id}.parquet"]
-        return found
+        for entry in real(folder, deep=deep):
+            if len(calls) > 1 or not entry.name.endswith(".parquet"):
+                yield entry  # the folder was read up to here when the table came, and on when the record did
 
-    monkeypatch.setattr(local.storage, "names", names)
+    monkeypatch.setattr(local.storage, "entries", entries)
     assert local.scan("models") == ({BASE.id: record}, {})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +13,7 @@ from geco_ray.cli.check import show_unneeded, unneeded
 from geco_ray.cli.console import json_rows, plan_table
 from geco_ray.cli.output import PlainConsole, labelled
 from geco_ray.cli.state.failures import failed_cells, place_of
-from geco_ray.ledger import Ledger
+from geco_ray.ledger import Ledger, Record
 from geco_ray.plan.costs import duration, expected_seconds, measured, shipped
 from geco_ray.plan.remaining import Plan
 
@@ -44,8 +45,7 @@ class Pace:
 def pace(plan: Plan, now: float | None = None) -> Pace:
     """The pace of the last minutes, weighed by what cells take: from the records' times."""
     moment = time.time() if now is None else now
-    records = [record for stage in plan.stages for record in stage.records]
-    ages = [(moment - _finished(record.info), record) for record in records]
+    ages = ((moment - _finished(record.info), record) for record in _records(plan))
     recent = [(age, record) for age, record in ages if 0 <= age <= WINDOW]
     if not recent:
         return Pace(0, 0.0, None)
@@ -55,8 +55,12 @@ def pace(plan: Plan, now: float | None = None) -> Pace:
     left = None  # a GPU's seconds say nothing of what cells take on a core
     if worked > 0 and on_cpus:
         waiting = [cell for stage in plan.stages for cell in stage.left]
-        left = sum(expected_seconds(waiting, measured(records), shipped()).values()) * window / worked
+        left = sum(expected_seconds(waiting, measured(_records(plan)), shipped()).values()) * window / worked
     return Pace(len(recent), 60 * len(recent) / window, left)
+
+
+def _records(plan: Plan) -> Iterator[Record]:
+    return (record for stage in plan.stages for record in stage.records)  # one by one: they may be a million
 
 
 def _finished(info: dict[str, Any]) -> float:
