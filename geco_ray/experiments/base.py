@@ -7,7 +7,7 @@ How a cell is then computed and committed is in :mod:`geco_ray.experiments.worke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -33,6 +33,7 @@ class WorkerContext:
         root: the run folder. data_dir: where the user's data lies, None for the cache. device: as
             :func:`geco_ray.device.resolve_device` takes it. threads: CPU threads of this worker.
         gpu_share: of a GPU and its memory; 0 where nothing is shared out.
+        on_epoch: told of each epoch of a training: its cell, and number, losses and accuracy by name.
         checkpoints: where work of minutes is kept (see :func:`geco_ray.ledger.partial.partial_storage`).
     """
 
@@ -42,6 +43,7 @@ class WorkerContext:
     threads: int = 1
     checkpoints: Where = "disk"
     gpu_share: float = 0.0
+    on_epoch: Callable[[Cell, Mapping[str, float | None]], None] | None = None
 
 
 @dataclass(frozen=True)

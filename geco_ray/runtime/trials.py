@@ -7,8 +7,11 @@ experiment in a temporary folder.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ from geco_ray.runtime.session_folder import remove_folder, temporary_folder
 
 Report = Callable[[Outcome], None]
 _RETRIES_OF_A_DEAD_WORKER = 2
+_SECONDS_BETWEEN_EPOCHS = 1.0  # a small network has many epochs a second, and each told one costs the driver
 
 
 def _trainable() -> Any:
@@ -36,18 +40,18 @@ def _trainable() -> Any:
             from geco_ray.device import limit_memory, limit_threads
 
             self._packs, self._context, self._number = packs, context, config["pack"]
+            self._work: PackWork | None = None
             limit_threads(context.threads)
             limit_memory(context.gpu_share)
 
         def step(self) -> dict[str, Any]:
-            try:
-                outcomes = run_pack(self._packs[self._number], self._context)
-            except StorageError as error:
-                return {"done": True, "storage": str(error), "outcomes": []}
-            return {"done": True, "storage": None, "outcomes": [asdict(outcome) for outcome in outcomes]}
+            """The next epoch of a training, or how the pack ended."""
+            if self._work is None:
+                self._work = PackWork(self._packs[self._number], self._context)
+            return self._work.next_result()
 
         def reset_config(self, new_config: dict[str, Any]) -> bool:
-            self._number = new_config["pack"]
+            self._number, self._work = new_config["pack"], None
             return True
 
         def save_checkpoint(self, checkpoint_dir: str) -> None:
@@ -57,6 +61,43 @@ def _trainable() -> Any:
             """Nothing, see :meth:`save_checkpoint`."""
 
     return PackTrial
+
+
+class PackWork:
+    """A pack in a thread of its own, so that Tune hears of its epochs while it goes on."""
+
+    def __init__(self, pack: Sequence[Cell], context: WorkerContext) -> None:
+        self._said: queue.SimpleQueue[dict[str, Any] | BaseException] = queue.SimpleQueue()
+        self._told = -_SECONDS_BETWEEN_EPOCHS
+        threading.Thread(target=self._run, args=(pack, context), daemon=True).start()
+
+    def next_result(self) -> dict[str, Any]:
+        """What happened next: an epoch, or how the pack ended, which is ``done``.
+
+        Raises:
+            BaseException: what ended the pack's computation.
+        """
+        said = self._said.get()
+        if isinstance(said, BaseException):
+            raise said
+        return said
+
+    def _run(self, pack: Sequence[Cell], context: WorkerContext) -> None:
+        from geco_ray.device import limit_threads
+
+        limit_threads(context.threads)  # OpenMP counts by thread
+        try:
+            outcomes = run_pack(pack, replace(context, on_epoch=self._tell))
+            self._said.put({"done": True, "storage": None, "outcomes": [asdict(outcome) for outcome in outcomes]})
+        except StorageError as error:
+            self._said.put({"done": True, "storage": str(error), "outcomes": []})
+        except BaseException as error:
+            self._said.put(error)
+
+    def _tell(self, cell: Cell, values: Mapping[str, float | None]) -> None:
+        if time.monotonic() - self._told >= _SECONDS_BETWEEN_EPOCHS:
+            self._told = time.monotonic()
+            self._said.put({"done": False, "cell": cell.title, **values})
 
 
 def describe(pack: Sequence[Cell]) -> dict[str, Any]:
@@ -112,7 +153,8 @@ def _listener() -> Any:
 
     class Listener(tune.Callback):  # type: ignore[misc]
         def on_trial_result(self, iteration: int, trials: Any, trial: Any, result: dict[str, Any], **info: Any) -> None:
-            _Inbox.reported.add(trial.config["pack"])
+            if result.get("done"):
+                _Inbox.reported.add(trial.config["pack"])
             _Inbox.storage_error = _Inbox.storage_error or result.get("storage")
             for outcome in result.get("outcomes", []):
                 if _Inbox.report is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ from geco_ray.ledger import Ledger
 
 if TYPE_CHECKING:
     from geco_ray.geco.encoders import EncoderSource
-    from geco_ray.geco.fitting import Keeper
+    from geco_ray.geco.fitting import EpochRecord, Keeper
     from geco_ray.geco.task import Task
     from geco_ray.geco.tokens import TaskTokens
 
@@ -128,12 +128,14 @@ def train(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) ->
     from geco_ray.geco.training import model_facts
 
     first = cells[0]  # a pack differs in its seeds only
+    turns = _Turns(cells, context)
     setup = TrainingSetup(
         tokens=_tokens(first.dataset, context.data_dir, first.data, first.encoder_source),
         source=_source(first),
         protocol=resolve_protocol(first.protocol),
         device=resolve_device(context.device),
         keeper=_keeper(cells, ledger, context),
+        on_epoch=turns.tell,
     )
     audit = audit_encoder(setup.tokens.task, setup.tokens.tokenizer, first.encoder_source)
     info: dict[str, Any] = {"encoder": first.encoder_source, "encoder_audit": audit.record()}
@@ -141,9 +143,26 @@ def train(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) ->
     info |= {"titles": {"paradigm": paradigm.title}, "profiles": {"paradigm": paradigm.profile.record()}}
     info |= origin_facts(paradigm)
     trained = paradigm.target().train(setup, first.paradigm_options, [cell.seed for cell in cells])
-    for cell, classifier in zip(cells, trained, strict=True):
+    for cell, classifier in zip(turns, trained, strict=True):
         said = {"model": model_facts(classifier, paradigm.target)}
         yield cell, Result(classifier.history_table(), classifier.to_bytes(), info | said)
+
+
+class _Turns:
+    """The cells of a pack one after another, each from when its training begins, so that an epoch can name its cell."""
+
+    def __init__(self, cells: Sequence[TrainCell], context: WorkerContext) -> None:
+        self._cells, self._context, self._current = cells, context, cells[0]
+
+    def __iter__(self) -> Iterator[TrainCell]:
+        for cell in self._cells:
+            self._current = cell
+            yield cell
+
+    def tell(self, record: EpochRecord) -> None:
+        """Pass an epoch on to whoever wants to know."""
+        if self._context.on_epoch is not None:
+            self._context.on_epoch(self._current, asdict(record))
 
 
 def _keeper(cells: Sequence[TrainCell], ledger: Ledger, context: WorkerContext) -> Keeper | None:
