@@ -129,7 +129,7 @@ def test_no_run_setting_is_a_field_of_a_cell() -> None:
     settings = set(RunSettings.model_fields)
     assert settings == {
         "root", "data_dir", "executor", "device", "cpus", "gpus", "gpus_per_trial", "gpus_per_actor", "actors", "pack",
-        "address", "arithmetic", "quiet", "checkpoints",
+        "address", "arithmetic", "quiet", "checkpoints", "cell_seconds",
     }  # fmt: skip
     for cell in samples().values():
         assert not settings & set(cell.params())

@@ -60,6 +60,7 @@ Arithmetic = Annotated[str, typer.Option(help="pinned: the same kernels on any x
 Checkpoints = Annotated[
     str, typer.Option(help="disk, root (in a bucket too) or off: where long trainings are kept between epochs.")
 ]
+CellSeconds = Annotated[float | None, typer.Option(help="A cell that takes longer has failed (no limit by default).")]
 Json = Annotated[bool, typer.Option("--json", help="Print the table as JSON.")]
 
 
@@ -102,12 +103,13 @@ def run(
     quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
     arithmetic: Arithmetic = "pinned",
     checkpoints: Checkpoints = "disk",
+    cell_seconds: CellSeconds = None,
 ) -> None:
     """Run what is left of a grid, then write and print its report. The same command again resumes."""
     settings = _settings(
         root=root, data_dir=data_dir, executor=executor, device=device, cpus=cpus, gpus=gpus,
         gpus_per_trial=gpus_per_trial, gpus_per_actor=gpus_per_actor, actors=actors, pack=pack, address=address,
-        quiet=quiet or as_json, arithmetic=arithmetic, checkpoints=checkpoints,
+        quiet=quiet or as_json, arithmetic=arithmetic, checkpoints=checkpoints, cell_seconds=cell_seconds,
     )  # fmt: skip
     set_arithmetic(settings.arithmetic)  # here, since planning loads NumPy
     grid, cells, ledger = _gather(name, overrides, root, data_dir, plugins)

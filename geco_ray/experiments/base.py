@@ -35,6 +35,7 @@ class WorkerContext:
         gpu_share: of a GPU and its memory; 0 where nothing is shared out.
         on_epoch: told of each epoch of a training: its cell, and number, losses and accuracy by name.
         checkpoints: where work of minutes is kept (see :func:`geco_ray.ledger.partial.partial_storage`).
+        cell_seconds: what computing one cell may take; None sets no limit.
     """
 
     root: str
@@ -44,6 +45,7 @@ class WorkerContext:
     checkpoints: Where = "disk"
     gpu_share: float = 0.0
     on_epoch: Callable[[Cell, Mapping[str, float | None]], None] | None = None
+    cell_seconds: float | None = None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from geco_ray.cells import Cell
 from geco_ray.device import device_facts, lost_device, release_memory, resolve_device
 from geco_ray.errors import DeviceLostError, LeaseError, StorageError
 from geco_ray.experiments.base import LoadedModel, Result, WorkerContext, computation_of, partial_work, served_stage
+from geco_ray.experiments.time_limit import CellTimeLimitError, each_within, time_limit
 from geco_ray.ledger import DamagedCell, Ledger
 
 
@@ -58,14 +59,16 @@ def run_pack(pack: Sequence[Cell], context: WorkerContext) -> list[Outcome]:
 
 def _compute(
     pack: Sequence[Cell], waiting: dict[str, Cell], ledger: Ledger, context: WorkerContext, outcomes: list[Outcome]
-) -> tuple[Exception | None, float]:
+) -> tuple[BaseException | None, float]:
     """Commit what the stage's computation gives, taking it out of ``waiting``; what stopped it, and after how long."""
     first = next(iter(waiting.values()))
     clock = _Clock()
     try:
         stage = computation_of(first)
         done = {cell.id for cell in pack} - set(waiting)
-        for cell, result in stage.compute(pack if stage.recompute_pack else list(waiting.values()), ledger, context):
+        cells = pack if stage.recompute_pack else list(waiting.values())
+        limit = None if context.cell_seconds is None else context.cell_seconds * len(cells)  # they may come at once
+        for cell, result in each_within(stage.compute(cells, ledger, context), limit):
             if cell.id in done and stage.recompute_pack:
                 clock = _Clock()
                 continue
@@ -79,7 +82,7 @@ def _compute(
             raise RuntimeError("the computation ended without a result for this cell")
     except (StorageError, LeaseError):
         raise
-    except Exception as error:
+    except (Exception, CellTimeLimitError) as error:
         return error, clock.seconds()
     return None, 0.0
 
@@ -111,7 +114,7 @@ def _device_facts(name: str) -> dict[str, str]:
     return {"device": name} if name == "cpu" else device_facts(resolve_device(name))  # cpu is known without torch
 
 
-def _lost(error: Exception) -> DeviceLostError:
+def _lost(error: BaseException) -> DeviceLostError:
     words = " ".join(str(error).partition("\n")[0].split())
     return DeviceLostError(
         f"this process can't use its GPU any more ({type(error).__name__}: {words}). Finished cells are kept; the same "
@@ -119,7 +122,7 @@ def _lost(error: Exception) -> DeviceLostError:
     )
 
 
-def _fail(cell: Cell, error: Exception, ledger: Ledger, seconds: float) -> Outcome:
+def _fail(cell: Cell, error: BaseException, ledger: Ledger, seconds: float) -> Outcome:
     if isinstance(error, DamagedCell) and error.cell is not None:
         stage, damaged = error.cell
         ledger.quarantine(stage, [damaged])  # found only on reading; the next run repeats it and what hangs on it
@@ -155,11 +158,12 @@ class ModelActor:
             if self._model is None or key != self._key:
                 self.release()
                 self._model, self._key = served.load(cell, self._ledger, self._context), key
-            result = self._model.answer(cell)
+            with time_limit(self._context.cell_seconds):  # loading is not one cell's
+                result = self._model.answer(cell)
             return Outcome(cell.id, cell.title, _commit(cell, result, self._ledger, clock, self._context))
         except (StorageError, LeaseError):
             raise
-        except Exception as error:
+        except (Exception, CellTimeLimitError) as error:
             if lost_device(error):
                 raise _lost(error) from error
             traceback.clear_frames(error.__traceback__)  # they hold arrays of the failed computation

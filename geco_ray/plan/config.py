@@ -72,6 +72,7 @@ class RunSettings(BaseModel):
     quiet: bool = False
     arithmetic: Arithmetic = "pinned"  # asks for kernels; a record says which were used
     checkpoints: Literal["disk", "root", "off"] = "disk"
+    cell_seconds: float | None = Field(None, gt=0)  # ends a cell as failed, never decides a value
 
 
 def load_grid(name: str, overrides: Iterable[str] = ()) -> tuple[Grid, GridText]:

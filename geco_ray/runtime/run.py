@@ -138,7 +138,12 @@ def _check_and_run(plan: Plan, cells: list[Cell], settings: RunSettings, console
     check_inputs(waiting, settings)
     # One thread everywhere: sums in another order would give other bytes inline than on Ray, or on another machine.
     context = WorkerContext(
-        ledger.root, settings.data_dir, settings.device, threads=1, checkpoints=settings.checkpoints
+        ledger.root,
+        settings.data_dir,
+        settings.device,
+        threads=1,
+        checkpoints=settings.checkpoints,
+        cell_seconds=settings.cell_seconds,
     )
     _run_waves(cells, settings, console, ledger, context)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,3 +84,23 @@ def test_a_lost_gpu_that_cannot_be_emptied_ends_nothing(monkeypatch: pytest.Monk
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "empty_cache", refuse)
     ModelActor(WorkerContext("r", device="cpu")).release()
+
+
+def test_a_cell_over_the_limit_has_failed_with_that_reason_and_the_actor_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = Model.answer
+
+    def answer(self: Model, cell: Cell) -> Result:
+        if cell in (BASE, VALIDITY):
+            time.sleep(5)
+        return quick(self, cell)
+
+    monkeypatch.setattr(Model, "answer", answer)
+    context = WorkerContext(str(tmp_path), device="cpu", cell_seconds=0.05)
+    actor, other = ModelActor(context), BaseCell("compas", "f" * 8, 2027, "paper")
+    for outcome in (actor.answer(VALIDITY), *run_pack([BASE], context)):
+        assert "longer than 0.05 s, the limit of one cell" in str(outcome.error)
+    assert actor.answer(replace(VALIDITY, family="bootstrap")).error is None
+    assert [outcome.error is None for outcome in run_pack([BASE, other], context)] == [False, True]
+    assert list(Ledger(tmp_path).failures("models")) == [BASE.id]
