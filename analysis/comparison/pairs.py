@@ -106,7 +106,7 @@ def _over_clusters(drawn: Array, found: dict[str, object], size: int) -> dict[st
 
 
 def _joint_p(found: dict[str, object]) -> float:
-    """Seeds and sentences both drawn anew: their variances added, with the seeds' few degrees of freedom."""
+    """Seeds and sentences both redrawn: their variances added, with the seeds' few degrees of freedom."""
     from scipy.stats import t
 
     mean, sd, seeds, se = (float(str(found[name])) for name in ("difference", "sd", "seeds", "cluster_se"))

@@ -167,7 +167,7 @@ def _set_right(ledger: Ledger, wrong: Mapping[str, Mapping[str, str]], reindex: 
     for stage, problems in wrong.items():
         ledger.quarantine(stage, problems)
     for stage in stages() if reindex else ():
-        ledger.write_index(stage, anew=True)
+        ledger.write_index(stage, rebuild=True)
 
 
 def _drop(ledger: Ledger, repair: bool, everything: bool, err: Console) -> None:

@@ -1,4 +1,4 @@
-"""The named parts of a classifier on an encoder: what a paradigm trains and what it draws anew.
+"""The named parts of a classifier on an encoder: what a paradigm trains and what it redraws.
 
 ``embeddings`` are the tables of words, positions and types with their layer norm, as far as the family has them;
 ``encoder`` is everything between them and the head (a projection of the embeddings is the encoder's); ``pooler`` the

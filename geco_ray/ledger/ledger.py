@@ -94,16 +94,16 @@ class Ledger:
             except DamagedCell as error:
                 yield cell_id, error
 
-    def write_index(self, stage: str, *, anew: bool = False) -> int:
+    def write_index(self, stage: str, *, rebuild: bool = False) -> int:
         """Index the records of a stage that have no row yet, if they are many; how many segments were written.
 
         Only the one driver that holds the run folder may do so.
 
         Args:
-            anew: read all records, whatever the present index says of them.
+            rebuild: read all records, whatever the present index says of them.
         """
-        found = self._listing(stage, indexed=not anew)
-        if anew:
+        found = self._listing(stage, indexed=not rebuild)
+        if rebuild:
             found.broken.extend(self.storage.names(folder_of(stage)))
         return write_index(self.storage, stage, found, lambda cell_id: self._path(stage, f"{cell_id}.json"))
 

@@ -246,7 +246,7 @@ def _refuse_unlocked(path: Path, handle: int, *, locks: bool, patience: float) -
 
 
 def _last_touch(path: Path) -> tuple[int, int] | None:
-    """Which file is the lease and when it was touched; opened anew, as a network file system may remember old times."""
+    """Which file is the lease and when it was touched; opened again: a network file system may keep old times."""
     try:
         handle = os.open(path, os.O_RDONLY | _PLAIN)
     except OSError:

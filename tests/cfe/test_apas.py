@@ -122,7 +122,7 @@ def test_hold_out_decides_the_certificate_only() -> None:
 
 @pytest.mark.parametrize(("protocol", "tried", "reason"), [("paper", 100, "no margin"), ("corrected", 2, "no point")])
 def test_an_infeasible_margin(protocol: str, tried: int, reason: str) -> None:
-    # The box reaches a logit of 0.1: margin 0.01 is rejected by the samples, 0.21 cannot be had.
+    # The box reaches a logit of 0.1: margin 0.01 is rejected by the samples, 0.21 is out of reach.
     prepared = Apas(line_task(0.1, protocol), ApasOptions(radius=0.3))
     (answer,) = prepared.generate(np.array([[-0.5, 0.0]]), [0])
     assert (answer.point, answer.status) == (None, "not_found")

@@ -301,10 +301,10 @@ def damage_is_set_aside_and_repaired(folder: Path) -> None:
     found = command("check", "--root", "results/one", cwd=folder)
     assert found.returncode == 1
     assert found.stdout.count(f"geco-ray check --repair --root {root}") == 1
-    mended = command("check", "--root", "results/one", "--repair", cwd=folder)
-    assert mended.returncode == 0
-    assert f"set aside 1 cell, moved to {root}/quarantine; run the grid again" in mended.stdout
-    assert "check --repair" not in mended.stdout
+    repaired = command("check", "--root", "results/one", "--repair", cwd=folder)
+    assert repaired.returncode == 0
+    assert f"set aside 1 cell, moved to {root}/quarantine; run the grid again" in repaired.stdout
+    assert "check --repair" not in repaired.stdout
     assert command(*run, cwd=folder).returncode == 0
 
     turn_a_bit()

@@ -197,7 +197,7 @@ def test_segments_that_disagree_about_a_cell_are_not_believed(ledger: Ledger, re
 
 def test_an_index_is_the_same_however_often_it_is_written(ledger: Ledger, index: Path) -> None:
     before = {path.name: path.read_bytes() for path in index.iterdir()}
-    ledger.write_index("models", anew=True)
+    ledger.write_index("models", rebuild=True)
     assert {path.name: path.read_bytes() for path in index.iterdir()} == before
 
 
@@ -226,7 +226,7 @@ def test_a_kill_between_any_two_steps_of_an_index_costs_nothing_but_time(
         patch.setattr(ledger.storage, "write", counted(ledger.storage.write))
         patch.setattr(ledger.storage, "remove", counted(ledger.storage.remove))
         try:
-            ledger.write_index("models", anew=True)
+            ledger.write_index("models", rebuild=True)
         except Killed:
             assert step < 7
     assert agrees(ledger)
@@ -240,7 +240,7 @@ def test_a_record_that_may_still_change_unseen_has_no_row(
     ledger: Ledger, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compaction, "_SETTLED_NS", 60_000_000_000)
-    assert ledger.write_index("models", anew=True) == 0
+    assert ledger.write_index("models", rebuild=True) == 0
     assert agrees(ledger)
 
 

@@ -73,7 +73,7 @@ def _view(protocol: str, part: pd.DataFrame) -> View:
             counts = (_count(first.trained_parameters), _count(first.parameters))
             parts = (first.trained or GAP, first.redrawn or GAP)
             rows.append((first.paradigm_title + tail, str(encoder), *parts, *counts, *accuracies))
-    header = ("Paradigm", "encoder", "trained", "drawn anew", "trained parameters", "parameters",
+    header = ("Paradigm", "encoder", "trained", "redrawn", "trained parameters", "parameters",
               *(f"{named[dataset]}, %" for dataset in datasets))  # fmt: skip
     note = (
         "Test accuracy at the epoch with the lowest validation loss: mean ± standard deviation (ddof 1) over seeds. "

@@ -1,4 +1,4 @@
-"""Bootstrap: the training rows drawn anew with replacement."""
+"""Bootstrap: the training rows redrawn with replacement."""
 
 from __future__ import annotations
 

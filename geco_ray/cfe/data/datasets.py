@@ -228,8 +228,7 @@ def find_file(card: Card, data_dir: Path | None) -> Path:
     get = f"Get it with `geco-ray data download {card.name}{accept}`, or give" if card.url else "Give"
     origin = f" It comes from {card.url} (SHA-256 {card.sha256})." if card.url else ""
     raise UserError(
-        f"data set {card.name!r} has no file",
-        found=f"looked for {', '.join(map(str, looked))}",
+        f"data set {card.name!r} has no file, looked for {', '.join(map(str, looked))}",
         remedy=f"{get} its folder with --data-dir.{origin}{terms}",
     )
 

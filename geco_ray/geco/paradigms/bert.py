@@ -1,4 +1,4 @@
-"""What the BERT paradigms share: each declares the parts of the model that it trains and that it draws anew.
+"""What the BERT paradigms share: each declares the parts of the model that it trains and that it redraws.
 
 They are named after BERT, as in the paper, and train an encoder of any family.
 """

@@ -1,4 +1,4 @@
-"""BERT-CE: embeddings drawn anew and trained with a new head; attention layers and pooler stay as pretrained."""
+"""BERT-CE: embeddings redrawn and trained with a new head; attention layers and pooler stay as pretrained."""
 
 from __future__ import annotations
 

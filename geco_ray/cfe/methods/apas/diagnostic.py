@@ -1,4 +1,4 @@
-"""APΔS when the changed models start anew: a diagnostic beside the main table, expected to return nothing.
+"""APΔS when the changed models start from new weights: a diagnostic beside the main table, expected to return nothing.
 
 The main table calibrates the radius on fine-tuned copies of the base model. Here it is the largest parameter distance
 to networks that were trained like the base model from other initialisations. Units of such networks are permuted, so
