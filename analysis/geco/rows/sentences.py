@@ -110,8 +110,9 @@ class _Group:
             form["m"][model] = [row["predicted"], said, int(bool(row["correct"])), none, list(none)]
         own = form["m"][model]
         own[3][method] = self._mass.get((cell, row["row"]))
-        signed = row.get("signed")
-        own[4][method] = encoded(signed) if signed else "=" + encoded(row["attribution"])
+        signed, unsigned = row.get("signed"), row["attribution"]
+        if unsigned is not None and None not in unsigned:  # null: the method has none for this row
+            own[4][method] = encoded(signed) if signed else "=" + encoded(unsigned)
 
 
 def _read(table: Any) -> Any:
